@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An inference instance and its load, as the caller gives them to the router.
+
+#ifndef PREFIXROUTE_INSTANCE_H_
+#define PREFIXROUTE_INSTANCE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace prefixroute {
+
+inline constexpr size_t kMaxInstanceIdBytes = 255;
+inline constexpr uint32_t kMaxInstances = 65'536;
+inline constexpr double kMinWeight = 1e-3;
+inline constexpr double kMaxWeight = 1e6;
+// The most requests that one instance can have outstanding.
+inline constexpr uint32_t kMaxOutstanding = (uint32_t{1} << 20) - 1;
+// "No instance", wherever an index of one is asked for.
+inline constexpr uint32_t kNoInstance = UINT32_MAX;
+
+// One replica of an inference engine.
+struct Instance {
+  // The stable name of the instance, any 1 to kMaxInstanceIdBytes bytes; its address will do. A prefix's home
+  // follows from the ids alone, so gateways that use the same ids agree, whatever the order they list them in.
+  std::string id;
+  // Capacity relative to the other instances: 0, or kMinWeight to kMaxWeight. An instance of weight 0 gets no new
+  // requests.
+  double weight = 1.0;
+  // The hard bound on outstanding requests: 1 to kMaxOutstanding, or 0 for kMaxOutstanding.
+  uint32_t max_outstanding = 0;
+};
+
+// The live load of one instance, where the caller keeps count (Router::Route).
+struct Load {
+  uint32_t outstanding = 0;  // Requests sent to the instance and not finished, from anybody.
+};
+
+}  // namespace prefixroute
+
+#endif  // PREFIXROUTE_INSTANCE_H_

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// prefixroute: which inference instance should serve this request, so that its KV cache already holds the request's
+// prefix and nobody is overloaded?
+//
+//   auto router = Router::Create({}, {{"10.0.0.1:8000"}, {"10.0.0.2:8000"}, {"10.0.0.3:8000"}});
+//   Request request;
+//   request.prefix = prompt;                           // Any bytes; the first MiB counts.
+//   absl::StatusOr<Lease> lease = (*router)->Acquire(request);
+//   if (!lease.ok()) return RespondBusy(lease.status());  // 429 or 503.
+//   Forward(prompt, lease->id());                      // The same prefix goes to the same instance.
+//   lease->Finish();                                   // So does ~Lease.
+//
+// A router has two verbs. Acquire() goes by the router's own count of outstanding requests, and reserves in the same
+// step; the lease gives back. Route() decides by loads that the caller counts, and keeps nothing: for load balancers
+// that know their connections already.
+//
+// Gateways that share nothing agree: a prefix's home follows from its bytes and the instances' ids alone, on every
+// machine and in every order of listing. Adding or removing an instance moves only the prefixes that it gains or loses.
+//
+// Cost: one pass over the prefix's bytes and one over the instances, without lock, allocation, clock or log.
+// docs/performance.md has figures, and the program that makes them.
+
+#ifndef PREFIXROUTE_ROUTER_H_
+#define PREFIXROUTE_ROUTER_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "prefixroute/export.h"
+#include "prefixroute/instance.h"
+#include "prefixroute/prefix_key.h"
+#include "prefixroute/shared_state.h"
+#include "prefixroute/strategy.h"
+
+namespace prefixroute {
+
+// The bound of PREFIX_AWARE that follows the fleet's load, beside Instance::max_outstanding. An instance takes a
+// request only below
+//
+//   max(floor, ceil(share) + margin, ceil(share * factor_percent / 100))
+//
+// outstanding, `share` being its part, by weight, of all that eligible instances have outstanding and the new request.
+// Exact in integers. It spreads load and refuses nothing: somebody is always below it. With margin and floor 0 it is
+// that of Mirrokni, Thorup, Zadimoghaddam: Consistent hashing with bounded loads (arXiv:1608.01350), which diverts
+// needlessly at the few requests that an LLM instance has in flight.
+struct RelativeBound {
+  uint32_t factor_percent = 125;  // 100 to 100,000; 0 turns the relative bound off.
+  uint32_t margin = 0;            // To kMaxOutstanding.
+  uint32_t floor = 8;             // To kMaxOutstanding.
+};
+
+struct RouterOptions {
+  Strategy strategy = Strategy::kPrefixAware;
+  // Chooses in place of `strategy`, where it is set.
+  std::shared_ptr<const RoutingStrategy> custom_strategy;
+  // How much of a prefix counts: 1 to kMaxMaxPrefixBytes. Prompts that are equal so far have one home.
+  uint64_t max_prefix_bytes = kDefaultMaxPrefixBytes;
+  RelativeBound relative_bound;
+  // What Acquire() and Route() do when every available instance is at its hard bound: false refuses with
+  // ResourceExhausted, true takes the one with the least (outstanding + 1) / weight all the same.
+  bool fail_open = false;
+  // Room for instances, fixed at Create(): 1 to kMaxInstances, about 700 bytes each. Not used with a SharedState, which
+  // has its own.
+  uint32_t max_instances = 1024;
+};
+
+struct Request {
+  // The prompt, or its beginning: any bytes. Empty: no affinity.
+  std::string_view prefix;
+  // What else must be equal for a cached prefix to be of use: model, adapter, tenant, cache salt. Several: see
+  // PrefixHasher::AddScope.
+  std::string_view scope;
+  // A ready key: where it isn't empty, `prefix` and `scope` are not read.
+  PrefixKey key;
+  // Instances that must not be chosen, by id (unknown ones are ignored) and by index: those that failed this request,
+  // or all outside a subset.
+  absl::Span<const std::string_view> exclude;
+  absl::Span<const uint32_t> exclude_indexes;
+  // Chooses for this request, in place of the router's own.
+  std::optional<Strategy> strategy;
+  // The random bits that RANDOM and ties go by; 0: the router draws them. Fixed bits make any decision repeatable.
+  uint64_t random = 0;
+};
+
+struct Decision {
+  // Indexes into the instances as last given to Create() or SetInstances().
+  uint32_t instance = kNoInstance;
+  uint32_t home = kNoInstance;  // The prefix's home; kNoInstance where the strategy has none.
+  uint32_t rank = 0;  // The instance's place in the prefix's order: 1 for the home; 0 where there is no order.
+  Reason reason = Reason::kHome;
+};
+
+// Owns one outstanding request, and gives it back exactly once: at Finish(), or when destroyed. Move-only. For one
+// thread at a time, any thread; it may outlive the instance's membership and the router. With a SharedState it must
+// not outlive the memory.
+class PREFIXROUTE_EXPORT Lease {
+ public:
+  Lease() = default;  // Owns nothing.
+  Lease(Lease&& other) noexcept;
+  Lease& operator=(Lease&& other) noexcept;  // Finishes what this one owned.
+  ~Lease() { Finish(); }
+
+  // Whether it still owns a request.
+  bool active() const { return state_ != nullptr; }
+  // The instance's id, valid while active; "" afterwards.
+  std::string_view id() const;
+  // The indexes are those of the membership that the decision was made on.
+  const Decision& decision() const { return decision_; }
+
+  // The request is over: well, badly or cancelled, it is all one. Later calls do nothing. O(1), lock-free.
+  void Finish() noexcept;
+
+ private:
+  friend class Router;
+  Lease(internal::State* state, uint32_t slot, const Decision& decision)
+      : state_(state), slot_(slot), decision_(decision) {}
+
+  internal::State* state_ = nullptr;
+  uint32_t slot_ = 0;
+  Decision decision_;
+};
+
+struct InstanceStats {
+  std::string id;
+  double weight;
+  uint32_t max_outstanding;
+  uint32_t outstanding;  // Acquired and not finished, by all owners of a SharedState.
+  bool draining;
+};
+
+// A count of what a router did since it was created, by Route() and Acquire() alike.
+struct RouterStats {
+  std::vector<InstanceStats> instances;  // In the order of SetInstances().
+  // All that is acquired and not finished, also from instances since removed.
+  uint64_t outstanding = 0;
+  std::array<uint64_t, kReasonCount> decisions{};  // By Reason.
+  uint64_t unavailable = 0;                        // Refused: no available instance.
+  uint64_t exhausted = 0;                          // Refused: every available instance at its bound.
+};
+
+// Thread-safe: all methods may be called by any number of threads at once. Hot: Route, Acquire, Rank and
+// Lease::Finish; they never wait for the others. The others take a lock among themselves, allocate, and wait until the
+// decisions under way (microseconds) have ended.
+//
+// Errors: a call with bad input returns InvalidArgument, naming the field and the value, and changes nothing. Nothing
+// throws, aborts or logs.
+class PREFIXROUTE_EXPORT Router {
+ public:
+  // `instances` may be empty, to be set later.
+  static absl::StatusOr<std::unique_ptr<Router>> Create(RouterOptions options, absl::Span<const Instance> instances);
+  // The same, with its counts in memory that is shared with other processes. Instances of one id are one instance to
+  // all of them. Unavailable where another router is changing membership and doesn't end.
+  static absl::StatusOr<std::unique_ptr<Router>> Create(RouterOptions options, absl::Span<const Instance> instances,
+                                                        SharedState shared_state);
+  // Leases that are still open keep a small block of memory alive until the process ends.
+  ~Router();
+  Router(const Router&) = delete;
+  Router& operator=(const Router&) = delete;
+
+  // Decides by the caller's loads, of which there must be one for each instance, in the order of SetInstances(). Same
+  // request and loads, same decision (for RANDOM and ties: given Request::random).
+  // Unavailable (a gateway's 503): no instance, or all are draining, excluded or of weight 0. ResourceExhausted (429):
+  // every one that is left is at its hard bound. InvalidArgument: a length or an index is wrong. Internal: the custom
+  // strategy chose an instance that may not be chosen.
+  // O(prefix + instances).
+  absl::StatusOr<Decision> Route(const Request& request, absl::Span<const Load> loads);
+
+  // Decides by the router's own counts, and reserves in the same step: however many threads and processes race, no
+  // instance ever has more than its max_outstanding. Errors and cost are those of Route(); after lost races it decides
+  // again.
+  absl::StatusOr<Lease> Acquire(const Request& request);
+
+  // The first `out.size()` instances in the prefix's own order, draining and excluded ones and those of weight 0 left
+  // out: where the request should go, and where next if that fails. Loads don't count. Returns how many it wrote.
+  // An empty prefix gets a random order. InvalidArgument: an excluded index is wrong. O(prefix + instances * log(out)).
+  absl::StatusOr<size_t> Rank(const Request& request, absl::Span<uint32_t> out) const;
+
+  // Makes `instances` the whole fleet. Kept ids keep their counts and stay draining; removed ones take no new
+  // requests, while their leases go on. An id that was removed and comes back is a new instance, with a count of 0.
+  // InvalidArgument: an id is empty, too long or given twice, a weight or bound out of range, all weights 0, or more
+  // instances than max_instances. ResourceExhausted: no room beside removed instances whose leases are still open.
+  absl::Status SetInstances(absl::Span<const Instance> instances);
+
+  // A draining instance takes no new requests, and keeps its count and its place in every order. NotFound where there
+  // is no such instance.
+  absl::Status SetDraining(std::string_view id, bool draining);
+
+  // From the next decision on. Leases are not touched. max_instances can't change.
+  absl::Status SetOptions(RouterOptions options);
+  // SetOptions() with this strategy, and no custom one.
+  absl::Status SetStrategy(Strategy strategy);
+  RouterOptions options() const;
+
+  RouterStats Stats() const;
+
+  // Equal for routers whose instances have the same ids and weights, in whatever order: those give every prefix the
+  // same order.
+  uint64_t MembershipFingerprint() const;
+
+  // The router's place in a shared block; null where it has none. Lives as long as the router.
+  SharedState* shared_state();
+
+ private:
+  class Impl;
+  explicit Router(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace prefixroute
+
+#endif  // PREFIXROUTE_ROUTER_H_

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Strategies: how one instance is chosen among those that may be. Most users need the enum alone; derive from
+// RoutingStrategy to plug in a strategy of your own (examples/custom_strategy).
+
+#ifndef PREFIXROUTE_STRATEGY_H_
+#define PREFIXROUTE_STRATEGY_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "prefixroute/export.h"
+#include "prefixroute/instance.h"
+#include "prefixroute/prefix_key.h"
+#include "prefixroute/rendezvous.h"
+
+namespace prefixroute {
+
+namespace internal {
+class FleetViewBuilder;
+}
+
+// The strategies that come with the library, by the names that SageMaker gave them.
+enum class Strategy : uint8_t {
+  // "RANDOM": any eligible instance, with a chance in proportion to its weight.
+  kRandom = 0,
+  // "LEAST_OUTSTANDING_REQUESTS": the eligible instance with the least (outstanding + 1) / weight; a random one of
+  // those that are level.
+  kLeastOutstandingRequests = 1,
+  // "PREFIX_AWARE": the prefix's home, or, where that is at its bound, the next in the prefix's own order that is not.
+  // An empty prefix has no home, and goes by LEAST_OUTSTANDING_REQUESTS.
+  kPrefixAware = 2,
+};
+
+// "RANDOM" and so on; "" for a value that is none.
+PREFIXROUTE_EXPORT std::string_view StrategyName(Strategy strategy);
+// The strategy of that very name. InvalidArgument where there is none.
+PREFIXROUTE_EXPORT absl::StatusOr<Strategy> ParseStrategy(std::string_view name);
+
+// Why an instance was chosen.
+enum class Reason : uint8_t {
+  kHome = 0,                 // The prefix's home.
+  kDivertedByLoad = 1,       // The home is at its bound.
+  kDivertedUnavailable = 2,  // The home is draining or excluded.
+  kNoPrefix = 3,             // The prefix is empty: the least outstanding.
+  kLeastOutstanding = 4,     // By LEAST_OUTSTANDING_REQUESTS.
+  kRandom = 5,               // By RANDOM.
+  kCustom = 6,               // By a strategy from outside the library.
+  kFailOpen = 7,             // Every instance is at its bound, and RouterOptions::fail_open is on.
+};
+inline constexpr size_t kReasonCount = 8;
+
+// "home", "diverted_by_load" and so on: fit for logs and metric labels; "" for a value that is none.
+PREFIXROUTE_EXPORT std::string_view ReasonName(Reason reason);
+
+// What a strategy chooses from: the instances and their load, for one request. Valid during Choose() only.
+//
+// Reads are live: while other threads acquire and finish, two calls of outstanding() may differ, and what was
+// eligible a moment ago may be full. Every call is O(1), takes no lock and does not allocate.
+class FleetView {
+ public:
+  // Instances in the order of the last SetInstances: indexes run from 0 to size() - 1.
+  uint32_t size() const { return nodes_.size; }
+  std::string_view id(uint32_t index) const { return ids_[index]; }
+  double weight(uint32_t index) const { return static_cast<double>(nodes_.weights[index]) / kWeightUnit; }
+  uint32_t max_outstanding(uint32_t index) const { return max_outstanding_[index]; }
+
+  // Requests that the instance has outstanding, from the caller's loads or the router's own account.
+  uint32_t outstanding(uint32_t index) const {
+    return loads_ != nullptr ? loads_[index].outstanding : OwnOutstanding(index);
+  }
+
+  // Whether the instance may be chosen at all: it has weight, and is neither draining nor excluded by the request.
+  bool available(uint32_t index) const {
+    return nodes_.weights[index] != 0 && !draining_[index] && !(excluded_ != nullptr && Excluded(index));
+  }
+  // Whether it is available and below its hard bound.
+  bool eligible(uint32_t index) const { return available(index) && outstanding(index) < max_outstanding(index); }
+
+  // The request's prefix, within its scope.
+  PrefixKey key() const { return key_; }
+  // 64 random bits, the same throughout one request.
+  uint64_t random() const { return random_; }
+  // For RendezvousFirst, RendezvousRank and RendezvousOrder.
+  const RendezvousNodes& nodes() const { return nodes_; }
+
+  // RendezvousNodes counts weights in units of 1 / kWeightUnit.
+  static constexpr uint64_t kWeightUnit = uint64_t{1} << 20;
+
+ private:
+  friend class internal::FleetViewBuilder;
+  FleetView() = default;
+
+  uint32_t OwnOutstanding(uint32_t index) const {
+    const auto* word = reinterpret_cast<const std::atomic<uint64_t>*>(words_ + words_stride_ * slots_[index]);
+    return static_cast<uint32_t>(word->load(std::memory_order_acquire) & kMaxOutstanding);
+  }
+  bool Excluded(uint32_t index) const { return (excluded_[index / 64] >> (index % 64) & 1) != 0; }
+
+  RendezvousNodes nodes_{};
+  const std::string_view* ids_ = nullptr;
+  const uint32_t* max_outstanding_ = nullptr;
+  const uint8_t* draining_ = nullptr;
+  const uint64_t* excluded_ = nullptr;  // A bit an instance, or nullptr.
+  const Load* loads_ = nullptr;         // The caller's, or nullptr: the router's own words.
+  const unsigned char* words_ = nullptr;
+  size_t words_stride_ = 0;
+  const uint32_t* slots_ = nullptr;
+  PrefixKey key_;
+  uint64_t random_ = 0;
+};
+
+// What a strategy answers.
+struct Choice {
+  // Reserves nothing unless the instance has fewer than this many outstanding at that very moment; otherwise the
+  // strategy is asked again. Give what the choice rests on: the count that was seen, plus one, for "the least"; the
+  // bound for "below its bound". The hard bound holds in any case.
+  uint32_t limit = kMaxOutstanding;
+  // kNoInstance: nobody is eligible.
+  uint32_t instance = kNoInstance;
+  Reason reason = Reason::kCustom;
+  // For Decision's fields of the same names.
+  uint32_t home = kNoInstance;
+  uint32_t rank = 0;
+};
+
+// A rule that chooses an instance. One object serves all threads at once.
+class PREFIXROUTE_EXPORT RoutingStrategy {
+ public:
+  virtual ~RoutingStrategy();
+
+  // Chooses one of the instances for which fleet.eligible() is true, or none. Called on the hot path, by many threads
+  // at once: must not block, throw, or call the router. An answer that is not available() fails the request with
+  // Internal.
+  virtual Choice Choose(const FleetView& fleet) const noexcept = 0;
+
+ protected:
+  RoutingStrategy() = default;
+  RoutingStrategy(const RoutingStrategy&) = default;
+  RoutingStrategy& operator=(const RoutingStrategy&) = default;
+};
+
+}  // namespace prefixroute
+
+#endif  // PREFIXROUTE_STRATEGY_H_
