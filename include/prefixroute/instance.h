@@ -15,7 +15,7 @@ inline constexpr size_t kMaxInstanceIdBytes = 255;
 inline constexpr uint32_t kMaxInstances = 65'536;
 inline constexpr double kMinWeight = 1e-3;
 inline constexpr double kMaxWeight = 1e6;
-// The most requests that one instance can have outstanding.
+// The most requests that a router counts for one instance.
 inline constexpr uint32_t kMaxOutstanding = (uint32_t{1} << 20) - 1;
 // "No instance", wherever an index of one is asked for.
 inline constexpr uint32_t kNoInstance = UINT32_MAX;
@@ -28,7 +28,7 @@ struct Instance {
   // Capacity relative to the other instances: 0, or kMinWeight to kMaxWeight. An instance of weight 0 gets no new
   // requests.
   double weight = 1.0;
-  // The hard bound on outstanding requests: 1 to kMaxOutstanding, or 0 for kMaxOutstanding.
+  // The hard bound on outstanding requests: 1 to kMaxOutstanding, or 0 for none.
   uint32_t max_outstanding = 0;
 };
 

@@ -211,7 +211,9 @@ class PREFIXROUTE_EXPORT Router {
   SharedState* shared_state();
 
  private:
-  class Impl;
+  struct Impl;
+  static absl::StatusOr<std::unique_ptr<Router>> Make(RouterOptions options, absl::Span<const Instance> instances,
+                                                      SharedState owner, bool shared);
   explicit Router(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -40,7 +40,7 @@ class State;
 // How much a block has room for.
 struct SharedStateShape {
   uint32_t max_instances = 1024;  // 1 to kMaxInstances. As many removed ones fit beside, until their leases end.
-  uint32_t max_owners = 64;       // Attached routers, 1 to 1024.
+  uint32_t max_owners = 64;       // Attached routers, 2 to 1024.
 };
 
 // One router's place in a shared block: a column of counts that it owns. Movable; thread-safe but for moves.
@@ -56,7 +56,7 @@ class PREFIXROUTE_EXPORT SharedState {
   static absl::StatusOr<size_t> BytesNeeded(const SharedStateShape& shape);
 
   // Makes an empty block of memory that nobody is attached to. InvalidArgument where `memory` is null or not
-  // aligned to 64 bytes, or `bytes` below BytesNeeded().
+  // aligned to 64 bytes, or `bytes` below BytesNeeded(); FailedPrecondition where it holds a block already.
   static absl::Status Format(void* memory, size_t bytes, const SharedStateShape& shape);
 
   // Takes a column of a formatted block for the router of `token`: any number but 0 that names it among all that

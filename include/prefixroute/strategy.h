@@ -6,6 +6,7 @@
 #ifndef PREFIXROUTE_STRATEGY_H_
 #define PREFIXROUTE_STRATEGY_H_
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -66,7 +67,10 @@ class FleetView {
   uint32_t size() const { return nodes_.size; }
   std::string_view id(uint32_t index) const { return ids_[index]; }
   double weight(uint32_t index) const { return static_cast<double>(nodes_.weights[index]) / kWeightUnit; }
-  uint32_t max_outstanding(uint32_t index) const { return max_outstanding_[index]; }
+  // The hard bound; UINT32_MAX for an instance without one, where the caller counts.
+  uint32_t max_outstanding(uint32_t index) const {
+    return loads_ != nullptr ? max_outstanding_[index] : std::min(max_outstanding_[index], kMaxOutstanding);
+  }
 
   // Requests that the instance has outstanding, from the caller's loads or the router's own account.
   uint32_t outstanding(uint32_t index) const {
@@ -118,7 +122,7 @@ struct Choice {
   // Reserves nothing unless the instance has fewer than this many outstanding at that very moment; otherwise the
   // strategy is asked again. Give what the choice rests on: the count that was seen, plus one, for "the least"; the
   // bound for "below its bound". The hard bound holds in any case.
-  uint32_t limit = kMaxOutstanding;
+  uint32_t limit = UINT32_MAX;
   // kNoInstance: nobody is eligible.
   uint32_t instance = kNoInstance;
   Reason reason = Reason::kCustom;
@@ -134,7 +138,7 @@ class PREFIXROUTE_EXPORT RoutingStrategy {
 
   // Chooses one of the instances for which fleet.eligible() is true, or none. Called on the hot path, by many threads
   // at once: must not block, throw, or call the router. An answer that is not available() fails the request with
-  // Internal.
+  // Internal; one that is full is asked for again, and refused in the end.
   virtual Choice Choose(const FleetView& fleet) const noexcept = 0;
 
  protected:

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "src/fleet/fleet.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "prefixroute/strategy.h"
+#include "src/hash/hash.h"
+
+namespace prefixroute::internal {
+namespace {
+
+// Exact but for the last rounding: a product with a power of two.
+uint64_t WeightInUnits(double weight) { return static_cast<uint64_t>(std::llround(weight * FleetView::kWeightUnit)); }
+
+}  // namespace
+
+Fleet::Fleet(absl::Span<const Instance> instances, std::vector<uint8_t> draining, std::vector<uint32_t> slots)
+    : instances_(instances.begin(), instances.end()),
+      ties_(instances.size()),
+      by_id_(instances.size()),
+      draining_(std::move(draining)),
+      slots_(std::move(slots)) {
+  for (const Instance& instance : instances_) {
+    ids_.push_back(instance.id);
+    hashes_.push_back(HashBytes(instance.id));
+    weights_.push_back(WeightInUnits(instance.weight));
+    max_outstanding_.push_back(instance.max_outstanding == 0 ? UINT32_MAX : instance.max_outstanding);
+  }
+  std::iota(by_id_.begin(), by_id_.end(), 0);
+  std::sort(by_id_.begin(), by_id_.end(), [this](uint32_t a, uint32_t b) { return ids_[a] < ids_[b]; });
+  for (uint32_t place = 0; place < size(); ++place) ties_[by_id_[place]] = place;
+  nodes_ = {hashes_.data(), weights_.data(), ties_.data(), size()};
+}
+
+uint32_t Fleet::Find(std::string_view id) const {
+  const auto found = std::lower_bound(by_id_.begin(), by_id_.end(), id,
+                                      [this](uint32_t index, std::string_view wanted) { return ids_[index] < wanted; });
+  return found != by_id_.end() && ids_[*found] == id ? *found : kNoInstance;
+}
+
+uint64_t Fleet::Fingerprint() const {
+  uint64_t fingerprint = size();
+  for (uint32_t index : by_id_) {
+    fingerprint = MixBits(fingerprint ^ hashes_[index]);
+    fingerprint = MixBits(fingerprint ^ weights_[index]);
+  }
+  return fingerprint;
+}
+
+}  // namespace prefixroute::internal

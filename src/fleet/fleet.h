@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The instances as the hot path reads them: an immutable structure of arrays, in the order that the caller gave.
+
+#ifndef PREFIXROUTE_SRC_FLEET_FLEET_H_
+#define PREFIXROUTE_SRC_FLEET_FLEET_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "prefixroute/instance.h"
+#include "prefixroute/rendezvous.h"
+
+namespace prefixroute::internal {
+
+class Fleet {
+ public:
+  // `instances` are valid (router/validate.h); `draining` and `slots`, where the state counts each, have their length.
+  Fleet(absl::Span<const Instance> instances, std::vector<uint8_t> draining, std::vector<uint32_t> slots);
+  // Its views point into itself.
+  Fleet(const Fleet&) = delete;
+  Fleet& operator=(const Fleet&) = delete;
+
+  uint32_t size() const { return static_cast<uint32_t>(instances_.size()); }
+  const std::vector<Instance>& instances() const { return instances_; }
+  const std::vector<std::string_view>& ids() const { return ids_; }
+  const std::vector<uint32_t>& max_outstanding() const { return max_outstanding_; }
+  const std::vector<uint8_t>& draining() const { return draining_; }
+  const std::vector<uint32_t>& slots() const { return slots_; }
+  const RendezvousNodes& nodes() const { return nodes_; }
+
+  // The index of the id, or kNoInstance. O(log(size)).
+  uint32_t Find(std::string_view id) const;
+
+  // A hash of all ids and weights that doesn't depend on their order here.
+  uint64_t Fingerprint() const;
+
+ private:
+  std::vector<Instance> instances_;
+  std::vector<std::string_view> ids_;
+  std::vector<uint64_t> hashes_;
+  std::vector<uint64_t> weights_;
+  std::vector<uint32_t> ties_;
+  std::vector<uint32_t> by_id_;  // Indexes, sorted by the bytes of the ids.
+  std::vector<uint32_t> max_outstanding_;
+  std::vector<uint8_t> draining_;
+  std::vector<uint32_t> slots_;
+  RendezvousNodes nodes_;
+};
+
+}  // namespace prefixroute::internal
+
+#endif  // PREFIXROUTE_SRC_FLEET_FLEET_H_

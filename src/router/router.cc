@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "prefixroute/router.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "src/base/absl_compat.h"
+#include "src/router/exclusions.h"
+#include "src/router/random.h"
+#include "src/router/read_gate.h"
+#include "src/router/snapshot.h"
+#include "src/router/tally.h"
+#include "src/router/validate.h"
+#include "src/state/state.h"
+#include "src/strategy/fleet_view_builder.h"
+#include "src/strategy/least_outstanding.h"
+
+namespace prefixroute {
+
+using internal::Exclusions;
+using internal::Fleet;
+using internal::FleetViewBuilder;
+using internal::ReadGate;
+using internal::Snapshot;
+using internal::State;
+
+namespace {
+
+// A lost race means that another thread won; after so many only the hard bound counts, so that no strategy can keep a
+// caller in the loop.
+constexpr int kMaxLostRaces = 1000;
+
+// Made once: a refusal under overload must not allocate either.
+const absl::Status& Unavailable() {
+  static const auto* status = new absl::Status(absl::StatusCode::kUnavailable,
+                                               "no instance is available: none there, or all draining, excluded or of "
+                                               "weight 0");
+  return *status;
+}
+const absl::Status& Exhausted() {
+  static const auto* status =
+      new absl::Status(absl::StatusCode::kResourceExhausted, "every available instance is at its bound");
+  return *status;
+}
+
+bool AnyAvailable(const FleetView& fleet) {
+  for (uint32_t i = 0; i < fleet.size(); ++i) {
+    if (fleet.available(i)) return true;
+  }
+  return false;
+}
+
+absl::Status BadChoice(uint32_t instance) {
+  return absl::InternalError(absl::StrCat("the strategy chose instance ", instance, ", which may not be chosen"));
+}
+
+PrefixKey KeyOf(const Request& request, uint64_t max_prefix_bytes) {
+  return request.key.empty() ? MakePrefixKey(request.prefix, request.scope, max_prefix_bytes) : request.key;
+}
+
+uint64_t RandomOf(const Request& request) { return request.random != 0 ? request.random : internal::NextRandom(); }
+
+absl::Status CheckRequest(const Request& request, const Fleet& fleet, Exclusions& exclusions) {
+  if (request.strategy.has_value()) {
+    if (absl::Status status = internal::CheckStrategy(*request.strategy); !status.ok()) return status;
+  }
+  return exclusions.Mark(fleet, request);
+}
+
+// Keeps the counts that open leases will still give back to, out of sight of leak checkers.
+void KeepForever(std::unique_ptr<State> state) {
+  static auto* mutex = new std::mutex;
+  static auto* kept = new std::vector<std::unique_ptr<State>>;
+  std::lock_guard<std::mutex> lock(*mutex);
+  kept->push_back(std::move(state));
+}
+
+}  // namespace
+
+struct Router::Impl {
+  Impl(SharedState owner, bool is_shared, RouterOptions options)
+      : shared_state(std::move(owner)),
+        shared(is_shared),
+        state(*shared_state.state_),
+        snapshot(new Snapshot(std::make_shared<const Fleet>(absl::Span<const Instance>(), std::vector<uint8_t>(),
+                                                            std::vector<uint32_t>()),
+                              std::move(options))) {}
+
+  ~Impl() {
+    delete snapshot.load();
+    if (state.OwnOutstanding() != 0) KeepForever(std::move(shared_state.state_));
+  }
+
+  // Writers hold `mutex`. Returns when nobody decides by the old snapshot any more.
+  void Publish(std::shared_ptr<const Fleet> fleet, RouterOptions options) {
+    const Snapshot* old = snapshot.exchange(new Snapshot(std::move(fleet), std::move(options)));
+    gate.WaitForReaders();
+    delete old;
+  }
+
+  absl::Status Refuse(const FleetView& fleet) {
+    if (AnyAvailable(fleet)) {
+      tally.AddExhausted();
+      return Exhausted();
+    }
+    tally.AddUnavailable();
+    return Unavailable();
+  }
+
+  // Decides, and reserves by reserve(instance, limit): true once it is done.
+  template <typename Reserve>
+  absl::StatusOr<Decision> Decide(const Snapshot& current, const Request& request, const FleetView& fleet,
+                                  Reserve reserve) {
+    const RoutingStrategy& strategy = current.StrategyFor(request);
+    for (int lost_races = 0;; ++lost_races) {
+      const bool give_up = lost_races >= kMaxLostRaces;
+      Choice choice = strategy.Choose(fleet);
+      if (choice.instance == kNoInstance) {
+        if (!current.options().fail_open) return Refuse(fleet);
+        choice = internal::ChooseLeastOutstanding(fleet, /*bounded=*/false, Reason::kFailOpen);
+        if (choice.instance == kNoInstance) return Refuse(fleet);
+      } else {
+        if (choice.instance >= fleet.size() || !fleet.available(choice.instance)) return BadChoice(choice.instance);
+        choice.limit = std::min(give_up ? UINT32_MAX : choice.limit, fleet.max_outstanding(choice.instance));
+      }
+      if (reserve(choice.instance, choice.limit)) {
+        tally.AddDecision(choice.reason);
+        return Decision{choice.instance, choice.home, choice.rank, choice.reason};
+      }
+      if (give_up) return Refuse(fleet);
+    }
+  }
+
+  SharedState shared_state;
+  const bool shared;
+  State& state;
+  internal::Tally tally;
+  mutable ReadGate gate;
+  std::atomic<const Snapshot*> snapshot;
+  mutable std::mutex mutex;  // Among writers.
+};
+
+absl::StatusOr<std::unique_ptr<Router>> Router::Create(RouterOptions options, absl::Span<const Instance> instances) {
+  if (absl::Status status = internal::CheckOptions(options); !status.ok()) return status;
+  SharedState owner(State::OnHeap(options.max_instances));
+  return Make(std::move(options), instances, std::move(owner), /*shared=*/false);
+}
+
+absl::StatusOr<std::unique_ptr<Router>> Router::Create(RouterOptions options, absl::Span<const Instance> instances,
+                                                       SharedState shared_state) {
+  if (absl::Status status = internal::CheckOptions(options); !status.ok()) return status;
+  return Make(std::move(options), instances, std::move(shared_state), /*shared=*/true);
+}
+
+absl::StatusOr<std::unique_ptr<Router>> Router::Make(RouterOptions options, absl::Span<const Instance> instances,
+                                                     SharedState owner, bool shared) {
+  std::unique_ptr<Router> router(new Router(std::make_unique<Impl>(std::move(owner), shared, std::move(options))));
+  if (absl::Status status = router->SetInstances(instances); !status.ok()) return status;
+  return router;
+}
+
+Router::Router(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Router::~Router() = default;
+
+absl::StatusOr<Decision> Router::Route(const Request& request, absl::Span<const Load> loads) {
+  ReadGate::Reader reader(impl_->gate);
+  const Snapshot& current = *impl_->snapshot.load();
+  const Fleet& fleet = current.fleet();
+  if (loads.size() != fleet.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("loads has ", loads.size(), " elements, but there are ", fleet.size(), " instances"));
+  }
+  Exclusions exclusions;
+  if (absl::Status status = CheckRequest(request, fleet, exclusions); !status.ok()) return status;
+  const FleetView view = FleetViewBuilder::OnLoads(
+      fleet, loads.data(), exclusions.bits(), KeyOf(request, current.options().max_prefix_bytes), RandomOf(request));
+  return impl_->Decide(current, request, view,
+                       [&](uint32_t instance, uint32_t limit) { return loads[instance].outstanding < limit; });
+}
+
+absl::StatusOr<Lease> Router::Acquire(const Request& request) {
+  ReadGate::Reader reader(impl_->gate);
+  const Snapshot& current = *impl_->snapshot.load();
+  const Fleet& fleet = current.fleet();
+  Exclusions exclusions;
+  if (absl::Status status = CheckRequest(request, fleet, exclusions); !status.ok()) return status;
+  const FleetView view = FleetViewBuilder::OnState(
+      fleet, impl_->state, exclusions.bits(), KeyOf(request, current.options().max_prefix_bytes), RandomOf(request));
+  const absl::StatusOr<Decision> decision =
+      impl_->Decide(current, request, view, [&](uint32_t instance, uint32_t limit) {
+        return impl_->state.Reserve(fleet.slots()[instance], std::min(limit, kMaxOutstanding));
+      });
+  if (!decision.ok()) return decision.status();
+  return Lease(&impl_->state, fleet.slots()[decision->instance], *decision);
+}
+
+absl::StatusOr<size_t> Router::Rank(const Request& request, absl::Span<uint32_t> out) const {
+  ReadGate::Reader reader(impl_->gate);
+  const Snapshot& current = *impl_->snapshot.load();
+  const Fleet& fleet = current.fleet();
+  Exclusions exclusions;
+  if (absl::Status status = CheckRequest(request, fleet, exclusions); !status.ok()) return status;
+  const PrefixKey key = KeyOf(request, current.options().max_prefix_bytes);
+  const FleetView view = FleetViewBuilder::OnState(fleet, impl_->state, exclusions.bits(), key, 0);
+  return RendezvousOrder(
+      fleet.nodes(), key.empty() ? RandomOf(request) : key.value(), [&](uint32_t i) { return view.available(i); },
+      out.data(), out.size());
+}
+
+absl::Status Router::SetInstances(absl::Span<const Instance> instances) {
+  if (absl::Status status = internal::CheckInstances(instances, impl_->state.max_instances()); !status.ok()) {
+    return status;
+  }
+  std::lock_guard<std::mutex> lock(impl_->mutex);
+  const Snapshot& current = *impl_->snapshot.load();
+  const Fleet& old_fleet = current.fleet();
+
+  std::vector<uint32_t> slots(instances.size());
+  std::vector<uint8_t> draining(instances.size(), 0);
+  std::vector<uint8_t> kept(old_fleet.size(), 0);
+  std::vector<size_t> added;
+  std::vector<std::string_view> added_ids;
+  for (size_t i = 0; i < instances.size(); ++i) {
+    const uint32_t old_index = old_fleet.Find(instances[i].id);
+    if (old_index == kNoInstance) {
+      added.push_back(i);
+      added_ids.push_back(instances[i].id);
+    } else {
+      slots[i] = old_fleet.slots()[old_index];
+      draining[i] = old_fleet.draining()[old_index];
+      kept[old_index] = 1;
+    }
+  }
+  std::vector<uint32_t> added_slots(added.size());
+  if (absl::Status status = impl_->state.Join(added_ids, absl::MakeSpan(added_slots)); !status.ok()) return status;
+  for (size_t i = 0; i < added.size(); ++i) slots[added[i]] = added_slots[i];
+  std::vector<uint32_t> removed_slots;
+  for (uint32_t i = 0; i < old_fleet.size(); ++i) {
+    if (!kept[i]) removed_slots.push_back(old_fleet.slots()[i]);
+  }
+
+  impl_->Publish(std::make_shared<const Fleet>(instances, std::move(draining), std::move(slots)), current.options());
+  // Only now can nobody reserve there any more.
+  impl_->state.Leave(removed_slots);
+  return absl::OkStatus();
+}
+
+absl::Status Router::SetDraining(std::string_view id, bool draining) {
+  std::lock_guard<std::mutex> lock(impl_->mutex);
+  const Snapshot& current = *impl_->snapshot.load();
+  const Fleet& fleet = current.fleet();
+  const uint32_t index = fleet.Find(id);
+  if (index == kNoInstance) {
+    return absl::NotFoundError(
+        absl::StrCat("id is \"", absl::CHexEscape(internal::ToAbsl(id)), "\", which is no instance"));
+  }
+  std::vector<uint8_t> all_draining = fleet.draining();
+  all_draining[index] = draining ? 1 : 0;
+  impl_->Publish(std::make_shared<const Fleet>(fleet.instances(), std::move(all_draining), fleet.slots()),
+                 current.options());
+  return absl::OkStatus();
+}
+
+absl::Status Router::SetOptions(RouterOptions options) {
+  if (absl::Status status = internal::CheckOptions(options); !status.ok()) return status;
+  std::lock_guard<std::mutex> lock(impl_->mutex);
+  const Snapshot& current = *impl_->snapshot.load();
+  if (options.max_instances != current.options().max_instances) {
+    return absl::InvalidArgumentError(absl::StrCat("max_instances is ", options.max_instances, ", but was fixed at ",
+                                                   current.options().max_instances, " when the router was created"));
+  }
+  impl_->Publish(current.shared_fleet(), std::move(options));
+  return absl::OkStatus();
+}
+
+absl::Status Router::SetStrategy(Strategy strategy) {
+  if (absl::Status status = internal::CheckStrategy(strategy); !status.ok()) return status;
+  std::lock_guard<std::mutex> lock(impl_->mutex);
+  const Snapshot& current = *impl_->snapshot.load();
+  RouterOptions options = current.options();
+  options.strategy = strategy;
+  options.custom_strategy = nullptr;
+  impl_->Publish(current.shared_fleet(), std::move(options));
+  return absl::OkStatus();
+}
+
+RouterOptions Router::options() const {
+  std::lock_guard<std::mutex> lock(impl_->mutex);
+  return impl_->snapshot.load()->options();
+}
+
+RouterStats Router::Stats() const {
+  std::lock_guard<std::mutex> lock(impl_->mutex);
+  const Fleet& fleet = impl_->snapshot.load()->fleet();
+  RouterStats stats;
+  for (uint32_t i = 0; i < fleet.size(); ++i) {
+    const Instance& instance = fleet.instances()[i];
+    stats.instances.push_back({instance.id, instance.weight, instance.max_outstanding,
+                               impl_->state.Outstanding(fleet.slots()[i]), fleet.draining()[i] != 0});
+  }
+  stats.outstanding = impl_->state.TotalOutstanding();
+  impl_->tally.SumInto(stats);
+  return stats;
+}
+
+uint64_t Router::MembershipFingerprint() const {
+  std::lock_guard<std::mutex> lock(impl_->mutex);
+  return impl_->snapshot.load()->fleet().Fingerprint();
+}
+
+SharedState* Router::shared_state() { return impl_->shared ? &impl_->shared_state : nullptr; }
+
+}  // namespace prefixroute

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All that one decision goes by, published as a whole: fleet, options, strategies.
+
+#ifndef PREFIXROUTE_SRC_ROUTER_SNAPSHOT_H_
+#define PREFIXROUTE_SRC_ROUTER_SNAPSHOT_H_
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "prefixroute/router.h"
+#include "src/fleet/fleet.h"
+#include "src/strategy/least_outstanding.h"
+#include "src/strategy/prefix_aware.h"
+#include "src/strategy/random.h"
+
+namespace prefixroute::internal {
+
+class Snapshot {
+ public:
+  Snapshot(std::shared_ptr<const Fleet> fleet, RouterOptions options)
+      : fleet_(std::move(fleet)), options_(std::move(options)), prefix_aware_(options_.relative_bound) {}
+
+  const Fleet& fleet() const { return *fleet_; }
+  const std::shared_ptr<const Fleet>& shared_fleet() const { return fleet_; }
+  const RouterOptions& options() const { return options_; }
+
+  const RoutingStrategy& StrategyFor(const Request& request) const {
+    if (request.strategy.has_value()) return BuiltIn(*request.strategy);
+    return options_.custom_strategy != nullptr ? *options_.custom_strategy : BuiltIn(options_.strategy);
+  }
+
+ private:
+  const RoutingStrategy& BuiltIn(Strategy strategy) const {
+    switch (strategy) {
+      case Strategy::kRandom:
+        return random_;
+      case Strategy::kLeastOutstandingRequests:
+        return least_outstanding_;
+      case Strategy::kPrefixAware:
+        break;
+    }
+    return prefix_aware_;
+  }
+
+  std::shared_ptr<const Fleet> fleet_;
+  RouterOptions options_;
+  RandomStrategy random_;
+  LeastOutstandingStrategy least_outstanding_;
+  PrefixAwareStrategy prefix_aware_;
+};
+
+}  // namespace prefixroute::internal
+
+#endif  // PREFIXROUTE_SRC_ROUTER_SNAPSHOT_H_

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where things are in a block of state. Offsets only, so that each process may map the block at another address:
+//
+//   BlockHeader | a token for each owner | slots: one word, a cell for each owner | ids: one for each slot
+//
+// A slot is one incarnation of an instance. There are twice as many as instances, so that a fleet can be replaced
+// as a whole while every old instance still has open leases. All zeros but the header is an empty block.
+
+#ifndef PREFIXROUTE_SRC_STATE_LAYOUT_H_
+#define PREFIXROUTE_SRC_STATE_LAYOUT_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "prefixroute/instance.h"
+#include "prefixroute/shared_state.h"
+
+namespace prefixroute::internal {
+
+// To be changed with any change of the layout, of Count's bits or of what they mean.
+inline constexpr uint32_t kLayoutVersion = 1;
+inline constexpr uint64_t kBlockMagic = 0x7078'726f'7574'6531;  // "pxroute1"
+inline constexpr size_t kBlockAlignment = 64;                   // A cache line.
+
+struct alignas(kBlockAlignment) BlockHeader {
+  std::atomic<uint64_t> magic;  // Written last.
+  uint32_t layout_version;
+  uint32_t max_instances;
+  uint32_t max_owners;
+  uint32_t padding;
+  uint64_t bytes;
+  std::atomic<uint64_t> membership_guard;  // The token of the owner that is changing membership, or 0.
+};
+
+struct IdRecord {
+  uint8_t length;  // 0: the slot was never used.
+  char bytes[kMaxInstanceIdBytes];
+};
+
+struct Layout {
+  explicit constexpr Layout(const SharedStateShape& shape)
+      : slot_count(2 * shape.max_instances),
+        owners_offset(sizeof(BlockHeader)),
+        slots_offset(Aligned(owners_offset + sizeof(uint64_t) * shape.max_owners)),
+        slot_stride(Aligned(sizeof(uint64_t) * (1 + size_t{shape.max_owners}))),
+        ids_offset(slots_offset + slot_stride * slot_count),
+        bytes(ids_offset + sizeof(IdRecord) * slot_count) {}
+
+  uint32_t slot_count;
+  size_t owners_offset;
+  size_t slots_offset;
+  size_t slot_stride;  // Slots don't share cache lines: threads that choose different instances write different lines.
+  size_t ids_offset;
+  size_t bytes;
+
+ private:
+  static constexpr size_t Aligned(size_t offset) { return (offset + kBlockAlignment - 1) & ~(kBlockAlignment - 1); }
+};
+
+}  // namespace prefixroute::internal
+
+#endif  // PREFIXROUTE_SRC_STATE_LAYOUT_H_

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "src/state/state.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace prefixroute::internal {
+namespace {
+
+constexpr uint64_t kHeapToken = 1;
+// Another process changes membership in microseconds; one that takes this many turns has ended.
+constexpr int kGuardTurns = 1'000'000;
+
+absl::Status CheckMemory(const void* memory) {
+  if (memory == nullptr) return absl::InvalidArgumentError("memory is null");
+  if (reinterpret_cast<uintptr_t>(memory) % kBlockAlignment != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("memory is at 0x", absl::Hex(reinterpret_cast<uintptr_t>(memory)),
+                                                   ", not aligned to ", kBlockAlignment, " bytes"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TooSmall(size_t bytes, size_t needed) {
+  return absl::InvalidArgumentError(absl::StrCat("bytes is ", bytes, ", but the block needs ", needed));
+}
+
+}  // namespace
+
+void State::HeapDelete::operator()(unsigned char* memory) const {
+  ::operator delete (memory, std::align_val_t{kBlockAlignment});
+}
+
+absl::Status State::CheckShape(const SharedStateShape& shape) {
+  if (shape.max_instances < 1 || shape.max_instances > kMaxInstances) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("max_instances is ", shape.max_instances, ", not within 1 to ", kMaxInstances));
+  }
+  if (shape.max_owners < 2 || shape.max_owners > Count::kMaxOwners) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("max_owners is ", shape.max_owners, ", not within 2 to ", Count::kMaxOwners));
+  }
+  return absl::OkStatus();
+}
+
+// All zeros is an empty block: nothing else is written but the header, its magic last.
+void State::Build(void* memory, const SharedStateShape& shape) {
+  const Layout layout(shape);
+  std::memset(memory, 0, layout.bytes);
+  auto* header = new (memory) BlockHeader{};
+  header->layout_version = kLayoutVersion;
+  header->max_instances = shape.max_instances;
+  header->max_owners = shape.max_owners;
+  header->bytes = layout.bytes;
+  header->magic.store(kBlockMagic);
+}
+
+std::unique_ptr<State> State::OnHeap(uint32_t max_instances) {
+  const SharedStateShape shape{max_instances, 1};
+  std::unique_ptr<unsigned char, HeapDelete> memory(
+      static_cast<unsigned char*>(::operator new (Layout(shape).bytes, std::align_val_t{kBlockAlignment})));
+  Build(memory.get(), shape);
+  std::unique_ptr<State> state(new State(memory.get()));
+  state->heap_ = std::move(memory);
+  state->OwnerToken(state->column_).store(kHeapToken);
+  return state;
+}
+
+absl::Status State::Format(void* memory, size_t bytes, const SharedStateShape& shape) {
+  absl::Status status = CheckShape(shape);
+  if (status.ok()) status = CheckMemory(memory);
+  if (!status.ok()) return status;
+  if (const size_t needed = Layout(shape).bytes; bytes < needed) return TooSmall(bytes, needed);
+  if (static_cast<const BlockHeader*>(memory)->magic.load() == kBlockMagic) {
+    return absl::FailedPreconditionError("memory holds a block already: attach to it, or clear it if nobody uses it");
+  }
+  Build(memory, shape);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<State>> State::Attach(void* memory, size_t bytes, uint64_t token) {
+  if (absl::Status status = CheckMemory(memory); !status.ok()) return status;
+  if (token == 0) return absl::InvalidArgumentError("token is 0");
+  if (bytes < sizeof(BlockHeader)) return TooSmall(bytes, sizeof(BlockHeader));
+  const BlockHeader& header = *static_cast<const BlockHeader*>(memory);
+  if (header.magic.load() != kBlockMagic) {
+    return absl::InvalidArgumentError("memory holds no block: it was not formatted");
+  }
+  if (header.layout_version != kLayoutVersion) {
+    return absl::FailedPreconditionError(absl::StrCat("the block's layout version is ", header.layout_version,
+                                                      ", but this library's is ", kLayoutVersion));
+  }
+  const SharedStateShape shape{header.max_instances, header.max_owners};
+  if (!CheckShape(shape).ok() || header.bytes != Layout(shape).bytes) {
+    return absl::InvalidArgumentError("memory holds no block: its header contradicts itself");
+  }
+  if (bytes < header.bytes) return TooSmall(bytes, header.bytes);
+
+  std::unique_ptr<State> state(new State(static_cast<unsigned char*>(memory)));
+  state->column_ = state->owners_;  // None yet.
+  for (uint32_t column = 0; column < state->owners_; ++column) {
+    if (state->OwnerToken(column).load() == token) {
+      return absl::AlreadyExistsError(absl::StrCat("token ", token, " is attached"));
+    }
+  }
+  for (uint32_t column = 0; column < state->owners_; ++column) {
+    uint64_t nobody = 0;
+    if (state->OwnerToken(column).compare_exchange_strong(nobody, token)) {
+      state->column_ = column;
+      return state;
+    }
+  }
+  return absl::ResourceExhaustedError(absl::StrCat("all ", state->owners_, " owners are attached (max_owners)"));
+}
+
+State::State(unsigned char* memory)
+    : base_(memory),
+      layout_({reinterpret_cast<const BlockHeader*>(memory)->max_instances,
+               reinterpret_cast<const BlockHeader*>(memory)->max_owners}),
+      owners_(reinterpret_cast<const BlockHeader*>(memory)->max_owners) {}
+
+State::~State() {
+  if (heap_ != nullptr || column_ == owners_) return;
+  if (OwnOutstanding() == 0) FreeColumn(column_);
+}
+
+std::string_view State::id(uint32_t slot) const {
+  const IdRecord& record = IdOf(slot);
+  return std::string_view(record.bytes, record.length);
+}
+
+absl::Status State::Join(absl::Span<const std::string_view> ids, absl::Span<uint32_t> slots) {
+  if (ids.empty()) return absl::OkStatus();
+  if (absl::Status status = EnterGuard(0); !status.ok()) return status;
+
+  std::unordered_map<std::string_view, uint32_t> joined;
+  std::vector<uint32_t> free_slots;
+  for (uint32_t slot = 0; slot < layout_.slot_count; ++slot) {
+    if (HasMember(slot)) {
+      joined.emplace(id(slot), slot);
+    } else if (Outstanding(slot) == 0 && free_slots.size() < ids.size()) {
+      free_slots.push_back(slot);
+    }
+  }
+  size_t taken = 0;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (const auto found = joined.find(ids[i]); found != joined.end()) {
+      slots[i] = found->second;
+    } else if (taken < free_slots.size()) {
+      slots[i] = free_slots[taken++];
+    } else {
+      LeaveGuard();
+      return absl::ResourceExhaustedError(
+          absl::StrCat("no room for the new instances: removed ones with open leases, or other owners' instances, hold "
+                       "the rest of the ",
+                       layout_.slot_count, " slots"));
+    }
+  }
+  // Written in this order, a slot whose owner dies halfway is just free.
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (!HasMember(slots[i])) {
+      IdRecord& record = IdOf(slots[i]);
+      record.length = static_cast<uint8_t>(ids[i].size());
+      std::memcpy(record.bytes, ids[i].data(), ids[i].size());
+    }
+    CountOf(slots[i]).SetMember(column_, true);
+  }
+  LeaveGuard();
+  return absl::OkStatus();
+}
+
+void State::Leave(absl::Span<const uint32_t> slots) {
+  for (uint32_t slot : slots) CountOf(slot).SetMember(column_, false);
+}
+
+bool State::HasMember(uint32_t slot) const {
+  const Count count = CountOf(slot);
+  for (uint32_t column = 0; column < owners_; ++column) {
+    if (count.member(column)) return true;
+  }
+  return false;
+}
+
+uint64_t State::TotalOutstanding() const {
+  uint64_t outstanding = 0;
+  for (uint32_t slot = 0; slot < layout_.slot_count; ++slot) outstanding += Outstanding(slot);
+  return outstanding;
+}
+
+uint64_t State::PartOf(uint32_t column) const {
+  uint64_t outstanding = 0;
+  for (uint32_t slot = 0; slot < layout_.slot_count; ++slot) outstanding += CountOf(slot).part(column);
+  return outstanding;
+}
+
+void State::FreeColumn(uint32_t column) {
+  for (uint32_t slot = 0; slot < layout_.slot_count; ++slot) {
+    Count count = CountOf(slot);
+    count.ReleaseAll(column);
+    count.SetMember(column, false);
+  }
+  OwnerToken(column).store(0);
+}
+
+std::vector<SharedState::Owner> State::Owners() const {
+  std::vector<SharedState::Owner> owners;
+  for (uint32_t column = 0; column < owners_; ++column) {
+    if (const uint64_t token = OwnerToken(column).load(); token != 0) owners.push_back({token, PartOf(column)});
+  }
+  return owners;
+}
+
+absl::Status State::Reap(uint64_t token) {
+  if (token == this->token()) return absl::InvalidArgumentError(absl::StrCat("token ", token, " is this router's own"));
+  if (token == 0) return absl::InvalidArgumentError("token is 0");
+  if (absl::Status status = EnterGuard(token); !status.ok()) return status;
+  for (uint32_t column = 0; column < owners_; ++column) {
+    if (OwnerToken(column).load() == token) {
+      FreeColumn(column);
+      LeaveGuard();
+      return absl::OkStatus();
+    }
+  }
+  LeaveGuard();
+  return absl::NotFoundError(absl::StrCat("token ", token, " is not attached"));
+}
+
+// The guard is a lock among processes, for membership alone. Who waits for a dead holder gives up, and the reaper of
+// the holder takes it over: each step under it leaves the block whole.
+absl::Status State::EnterGuard(uint64_t may_take_from) {
+  const uint64_t own = token();
+  uint64_t holder = 0;
+  for (int turn = 0; turn < kGuardTurns; ++turn) {
+    holder = 0;
+    if (header().membership_guard.compare_exchange_strong(holder, own)) return absl::OkStatus();
+    if (holder == may_take_from && header().membership_guard.compare_exchange_strong(holder, own)) {
+      return absl::OkStatus();
+    }
+    std::this_thread::yield();
+  }
+  return absl::UnavailableError(absl::StrCat("the router of token ", holder,
+                                             " is changing membership, and doesn't end: reap it if its process has"));
+}
+
+void State::LeaveGuard() { header().membership_guard.store(0); }
+
+}  // namespace prefixroute::internal

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "src/strategy/least_outstanding.h"
+
+#include <algorithm>
+
+namespace prefixroute::internal {
+
+Choice ChooseLeastOutstanding(const FleetView& fleet, bool bounded, Reason reason) noexcept {
+  const uint64_t* weights = fleet.nodes().weights;
+  Choice choice;
+  choice.reason = reason;
+  uint64_t least = 0;  // The chosen one's outstanding + 1.
+  for (uint32_t i = 0; i < fleet.size(); ++i) {
+    if (!fleet.available(i)) continue;
+    const uint32_t outstanding = fleet.outstanding(i);
+    if (bounded && outstanding >= fleet.max_outstanding(i)) continue;
+    const uint64_t load = uint64_t{outstanding} + 1;
+    if (choice.instance != kNoInstance) {
+      const Uint128 own = static_cast<Uint128>(load) * weights[choice.instance];
+      const Uint128 other = static_cast<Uint128>(least) * weights[i];
+      if (own > other) continue;
+      if (own == other && !Precedes(ScoreOf(fleet.nodes(), fleet.random(), i),
+                                    ScoreOf(fleet.nodes(), fleet.random(), choice.instance))) {
+        continue;
+      }
+    }
+    choice.instance = i;
+    least = load;
+  }
+  choice.limit = static_cast<uint32_t>(std::min<uint64_t>(least, UINT32_MAX));
+  return choice;
+}
+
+Choice LeastOutstandingStrategy::Choose(const FleetView& fleet) const noexcept {
+  return ChooseLeastOutstanding(fleet, /*bounded=*/true, Reason::kLeastOutstanding);
+}
+
+}  // namespace prefixroute::internal
