@@ -26,10 +26,13 @@ namespace prefixroute {
 
 __extension__ using Uint128 = unsigned __int128;
 
+// What an Instance::weight of 1 counts in an order: weights are integers, in steps of 1 / kWeightUnit.
+inline constexpr uint64_t kWeightUnit = uint64_t{1} << 20;
+
 // Instances as the order sees them: arrays of `size` elements with one index.
 struct RendezvousNodes {
   const uint64_t* hashes;   // A well-mixed 64-bit hash of the id.
-  const uint64_t* weights;  // Below 2^48, in any unit. A node of weight 0 has no place in an order.
+  const uint64_t* weights;  // Times kWeightUnit; below 2^48. A node of weight 0 has no place in an order.
   const uint32_t* ties;     // The node's place when ids are sorted by their bytes; the lower wins an equal score.
   uint32_t size;
 };

@@ -44,27 +44,13 @@
 
 namespace prefixroute {
 
-// The bound of PREFIX_AWARE that follows the fleet's load, beside Instance::max_outstanding. An instance takes a
-// request only below
-//
-//   max(floor, ceil(share) + margin, ceil(share * factor_percent / 100))
-//
-// outstanding, `share` being its part, by weight, of all that eligible instances have outstanding and the new request.
-// Exact in integers. It spreads load and refuses nothing: somebody is always below it. With margin and floor 0 it is
-// that of Mirrokni, Thorup, Zadimoghaddam: Consistent hashing with bounded loads (arXiv:1608.01350), which diverts
-// needlessly at the few requests that an LLM instance has in flight.
-struct RelativeBound {
-  uint32_t factor_percent = 125;  // 100 to 100,000; 0 turns the relative bound off.
-  uint32_t margin = 0;            // To kMaxOutstanding.
-  uint32_t floor = 8;             // To kMaxOutstanding.
-};
-
 struct RouterOptions {
   Strategy strategy = Strategy::kPrefixAware;
   // Chooses in place of `strategy`, where it is set.
   std::shared_ptr<const RoutingStrategy> custom_strategy;
   // How much of a prefix counts: 1 to kMaxMaxPrefixBytes. Prompts that are equal so far have one home.
   uint64_t max_prefix_bytes = kDefaultMaxPrefixBytes;
+  // When PREFIX_AWARE diverts from a busy home: above 125 % of its share of the load, but never below 8 outstanding.
   RelativeBound relative_bound;
   // What Acquire() and Route() do when every available instance is at its hard bound: false refuses with
   // ResourceExhausted, true takes the one with the least (outstanding + 1) / weight all the same.

@@ -16,7 +16,7 @@
 //   router->get()->shared_state()->Reap(4711);
 //
 // The block has no pointers and no locks: every count is one always-lock-free atomic, and at any instant a process may
-// die without leaving a count wrong (README of src/state). Each process may map it at another address.
+// die without leaving a count wrong (src/state/count.h says how). Each process may map it at another address.
 
 #ifndef PREFIXROUTE_SHARED_STATE_H_
 #define PREFIXROUTE_SHARED_STATE_H_

@@ -57,6 +57,21 @@ inline constexpr size_t kReasonCount = 8;
 // "home", "diverted_by_load" and so on: fit for logs and metric labels; "" for a value that is none.
 PREFIXROUTE_EXPORT std::string_view ReasonName(Reason reason);
 
+// The bound of PREFIX_AWARE that follows the fleet's load, beside Instance::max_outstanding. An instance takes a
+// request only below
+//
+//   max(floor, ceil(share) + margin, ceil(share * factor_percent / 100))
+//
+// outstanding, `share` being its part, by weight, of all that eligible instances have outstanding and the new request.
+// Exact in integers. It spreads load and refuses nothing: somebody is always below it. With margin and floor 0 it is
+// that of Mirrokni, Thorup, Zadimoghaddam: Consistent hashing with bounded loads (arXiv:1608.01350), which diverts
+// needlessly at the few requests that an LLM instance has in flight.
+struct RelativeBound {
+  uint32_t factor_percent = 125;  // 100 to 100,000; 0 turns the relative bound off.
+  uint32_t margin = 0;            // To kMaxOutstanding.
+  uint32_t floor = 8;             // To kMaxOutstanding.
+};
+
 // What a strategy chooses from: the instances and their load, for one request. Valid during Choose() only.
 //
 // Reads are live: while other threads acquire and finish, two calls of outstanding() may differ, and what was
@@ -90,9 +105,6 @@ class FleetView {
   uint64_t random() const { return random_; }
   // For RendezvousFirst, RendezvousRank and RendezvousOrder.
   const RendezvousNodes& nodes() const { return nodes_; }
-
-  // RendezvousNodes counts weights in units of 1 / kWeightUnit.
-  static constexpr uint64_t kWeightUnit = uint64_t{1} << 20;
 
  private:
   friend class internal::FleetViewBuilder;

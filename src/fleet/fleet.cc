@@ -7,14 +7,13 @@
 #include <numeric>
 #include <utility>
 
-#include "prefixroute/strategy.h"
 #include "src/hash/hash.h"
 
 namespace prefixroute::internal {
 namespace {
 
 // Exact but for the last rounding: a product with a power of two.
-uint64_t WeightInUnits(double weight) { return static_cast<uint64_t>(std::llround(weight * FleetView::kWeightUnit)); }
+uint64_t WeightInUnits(double weight) { return static_cast<uint64_t>(std::llround(weight * kWeightUnit)); }
 
 }  // namespace
 

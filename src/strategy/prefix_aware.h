@@ -6,7 +6,6 @@
 #ifndef PREFIXROUTE_SRC_STRATEGY_PREFIX_AWARE_H_
 #define PREFIXROUTE_SRC_STRATEGY_PREFIX_AWARE_H_
 
-#include "prefixroute/router.h"
 #include "prefixroute/strategy.h"
 
 namespace prefixroute::internal {

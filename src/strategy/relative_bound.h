@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "prefixroute/router.h"
 #include "prefixroute/strategy.h"
 
 namespace prefixroute::internal {
