@@ -138,6 +138,9 @@ struct RouterStats {
 // Lease::Finish; they never wait for the others. The others take a lock among themselves, allocate, and wait until the
 // decisions under way (microseconds) have ended.
 //
+// After a fork() the child may use a router that no other thread was using, as one of its own. Counts that both see are
+// what a SharedState is for.
+//
 // Errors: a call with bad input returns InvalidArgument, naming the field and the value, and changes nothing. Nothing
 // throws, aborts or logs.
 class PREFIXROUTE_EXPORT Router {

@@ -120,21 +120,22 @@ struct Router::Impl {
                                   Reserve reserve) {
     const RoutingStrategy& strategy = current.StrategyFor(request);
     for (int lost_races = 0;; ++lost_races) {
-      const bool give_up = lost_races >= kMaxLostRaces;
+      const bool last_try = lost_races == kMaxLostRaces;
       Choice choice = strategy.Choose(fleet);
+      uint32_t hard_bound = UINT32_MAX;
       if (choice.instance == kNoInstance) {
         if (!current.options().fail_open) return Refuse(fleet);
         choice = internal::ChooseLeastOutstanding(fleet, /*bounded=*/false, Reason::kFailOpen);
         if (choice.instance == kNoInstance) return Refuse(fleet);
       } else {
         if (choice.instance >= fleet.size() || !fleet.available(choice.instance)) return BadChoice(choice.instance);
-        choice.limit = std::min(give_up ? UINT32_MAX : choice.limit, fleet.max_outstanding(choice.instance));
+        hard_bound = fleet.max_outstanding(choice.instance);
       }
-      if (reserve(choice.instance, choice.limit)) {
+      if (reserve(choice.instance, last_try ? hard_bound : std::min(choice.limit, hard_bound))) {
         tally.AddDecision(choice.reason);
         return Decision{choice.instance, choice.home, choice.rank, choice.reason};
       }
-      if (give_up) return Refuse(fleet);
+      if (last_try) return Refuse(fleet);
     }
   }
 
