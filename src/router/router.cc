@@ -61,10 +61,6 @@ absl::Status BadChoice(uint32_t instance) {
   return absl::InternalError(absl::StrCat("the strategy chose instance ", instance, ", which may not be chosen"));
 }
 
-PrefixKey KeyOf(const Request& request, uint64_t max_prefix_bytes) {
-  return request.key.empty() ? MakePrefixKey(request.prefix, request.scope, max_prefix_bytes) : request.key;
-}
-
 uint64_t RandomOf(const Request& request) { return request.random != 0 ? request.random : internal::NextRandom(); }
 
 absl::Status CheckRequest(const Request& request, const Fleet& fleet, Exclusions& exclusions) {
@@ -116,15 +112,14 @@ struct Router::Impl {
 
   // Decides, and reserves by reserve(instance, limit): true once it is done.
   template <typename Reserve>
-  absl::StatusOr<Decision> Decide(const Snapshot& current, const Request& request, const FleetView& fleet,
+  absl::StatusOr<Decision> Decide(const RoutingStrategy& strategy, const FleetView& fleet, bool fail_open,
                                   Reserve reserve) {
-    const RoutingStrategy& strategy = current.StrategyFor(request);
     for (int lost_races = 0;; ++lost_races) {
       const bool last_try = lost_races == kMaxLostRaces;
       Choice choice = strategy.Choose(fleet);
       uint32_t hard_bound = UINT32_MAX;
       if (choice.instance == kNoInstance) {
-        if (!current.options().fail_open) return Refuse(fleet);
+        if (!fail_open) return Refuse(fleet);
         choice = internal::ChooseLeastOutstanding(fleet, /*bounded=*/false, Reason::kFailOpen);
         if (choice.instance == kNoInstance) return Refuse(fleet);
       } else {
@@ -180,9 +175,10 @@ absl::StatusOr<Decision> Router::Route(const Request& request, absl::Span<const 
   }
   Exclusions exclusions;
   if (absl::Status status = CheckRequest(request, fleet, exclusions); !status.ok()) return status;
-  const FleetView view = FleetViewBuilder::OnLoads(
-      fleet, loads.data(), exclusions.bits(), KeyOf(request, current.options().max_prefix_bytes), RandomOf(request));
-  return impl_->Decide(current, request, view,
+  const RoutingStrategy& strategy = current.StrategyFor(request);
+  const FleetView view = FleetViewBuilder::OnLoads(fleet, loads.data(), exclusions.bits(),
+                                                   current.KeyFor(strategy, request), RandomOf(request));
+  return impl_->Decide(strategy, view, current.options().fail_open,
                        [&](uint32_t instance, uint32_t limit) { return loads[instance].outstanding < limit; });
 }
 
@@ -192,10 +188,11 @@ absl::StatusOr<Lease> Router::Acquire(const Request& request) {
   const Fleet& fleet = current.fleet();
   Exclusions exclusions;
   if (absl::Status status = CheckRequest(request, fleet, exclusions); !status.ok()) return status;
-  const FleetView view = FleetViewBuilder::OnState(
-      fleet, impl_->state, exclusions.bits(), KeyOf(request, current.options().max_prefix_bytes), RandomOf(request));
+  const RoutingStrategy& strategy = current.StrategyFor(request);
+  const FleetView view = FleetViewBuilder::OnState(fleet, impl_->state, exclusions.bits(),
+                                                   current.KeyFor(strategy, request), RandomOf(request));
   const absl::StatusOr<Decision> decision =
-      impl_->Decide(current, request, view, [&](uint32_t instance, uint32_t limit) {
+      impl_->Decide(strategy, view, current.options().fail_open, [&](uint32_t instance, uint32_t limit) {
         return impl_->state.Reserve(fleet.slots()[instance], std::min(limit, kMaxOutstanding));
       });
   if (!decision.ok()) return decision.status();
@@ -208,7 +205,7 @@ absl::StatusOr<size_t> Router::Rank(const Request& request, absl::Span<uint32_t>
   const Fleet& fleet = current.fleet();
   Exclusions exclusions;
   if (absl::Status status = CheckRequest(request, fleet, exclusions); !status.ok()) return status;
-  const PrefixKey key = KeyOf(request, current.options().max_prefix_bytes);
+  const PrefixKey key = current.KeyOf(request);
   const FleetView view = FleetViewBuilder::OnState(fleet, impl_->state, exclusions.bits(), key, 0);
   return RendezvousOrder(
       fleet.nodes(), key.empty() ? RandomOf(request) : key.value(), [&](uint32_t i) { return view.available(i); },

@@ -31,6 +31,15 @@ class Snapshot {
     return options_.custom_strategy != nullptr ? *options_.custom_strategy : BuiltIn(options_.strategy);
   }
 
+  // The request's key, or the empty one for a strategy that doesn't look at it: hashing a prompt is most of the cost.
+  PrefixKey KeyFor(const RoutingStrategy& strategy, const Request& request) const {
+    if (&strategy == &random_ || &strategy == &least_outstanding_) return PrefixKey();
+    return KeyOf(request);
+  }
+  PrefixKey KeyOf(const Request& request) const {
+    return request.key.empty() ? MakePrefixKey(request.prefix, request.scope, options_.max_prefix_bytes) : request.key;
+  }
+
  private:
   const RoutingStrategy& BuiltIn(Strategy strategy) const {
     switch (strategy) {
