@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# check.sh [--without leg | leg ...]: all that must hold before a change goes in: every leg, all but one, or those named.
+# Runs them all even if one fails; the log of each is build/<leg>.log.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# The legs after "gcc" leave out tests/package, which builds for both kinds of library and both compilers already.
+gcc() { build_and_test gcc; }
+gcc-shared() { build_and_test gcc-shared -LE package; }
+clang() { build_and_test clang -LE package; }
+clang-shared() { build_and_test clang-shared -LE package; }
+asan() { build_and_test asan -LE package; }
+tsan() { build_and_test tsan -LE package; }
+tidy() {
+  cmake --preset clang && run-clang-tidy -quiet -p build/clang '/(src|benchmarks|examples)/.*\.cc$'
+}
+format() {
+  git ls-files -z '*.h' '*.cc' | xargs -0 clang-format --dry-run -Werror
+}
+all=(format tidy gcc gcc-shared clang clang-shared asan tsan)
+
+build_and_test() {
+  local preset=$1
+  shift
+  cmake --preset "$preset" && cmake --build --preset "$preset" &&
+    ctest --test-dir "build/$preset" --output-on-failure -j "$(nproc)" "$@"
+}
+
+legs=("${@:-${all[@]}}")
+if [ "${1:-}" = --without ]; then
+  legs=()
+  for leg in "${all[@]}"; do [ "$leg" = "${2:-}" ] || legs+=("$leg"); done
+fi
+for leg in "${legs[@]}"; do
+  if [[ " ${all[*]} " != *" $leg "* ]]; then
+    echo "check.sh: no leg \"$leg\"; there are: ${all[*]}" >&2
+    exit 2
+  fi
+done
+
+tools/install_packages.sh clang clang-tidy clang-format
+mkdir -p build
+summary=""
+failed=0
+for leg in "${legs[@]}"; do
+  echo "$leg ..."
+  begin=$SECONDS
+  if "$leg" >"build/$leg.log" 2>&1; then
+    result=passed
+  else
+    result=FAILED
+    failed=1
+    tail -n 50 "build/$leg.log"
+  fi
+  summary+=$(printf '%-14s %-6s %5d s  build/%s.log' "$leg" "$result" $((SECONDS - begin)) "$leg")$'\n'
+done
+printf '\n%s' "$summary"
+exit "$failed"

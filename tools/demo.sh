@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Shows what the router is worth: installs what is missing, builds, replays traffic, prints the table. The traffic is
+# generated; where PREFIXROUTE_TRACES names a folder of traces (benchmarks/replay), those are replayed too.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+tools/install_packages.sh
+
+echo "Building prefixroute_replay in build/demo ..."
+cmake -S . -B build/demo -G Ninja -DCMAKE_BUILD_TYPE=Release \
+  -DPREFIXROUTE_BUILD_TESTS=OFF -DPREFIXROUTE_BUILD_EXAMPLES=OFF >/dev/null
+cmake --build build/demo --target prefixroute_replay >/dev/null
+replay=build/demo/benchmarks/replay/prefixroute_replay
+
+echo "Replaying generated traffic through the router, against simulated prefix caches ..."
+echo
+"$replay"
+
+if [ -n "${PREFIXROUTE_TRACES:-}" ]; then
+  shopt -s nullglob
+  traces=("$PREFIXROUTE_TRACES"/*.jsonl "$PREFIXROUTE_TRACES"/*.jsonl.gz)
+  if [ ${#traces[@]} -eq 0 ]; then
+    echo "PREFIXROUTE_TRACES: no *.jsonl or *.jsonl.gz in $PREFIXROUTE_TRACES" >&2
+    exit 1
+  fi
+  echo
+  "$replay" "${traces[@]}"
+fi
+
+echo
+echo "More: $replay --help"
