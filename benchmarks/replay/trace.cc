@@ -59,7 +59,8 @@ absl::Span<const BlockId> Trace::FullBlocks(const TraceRequest& request) const {
 }
 
 std::string_view Trace::Prefix(const TraceRequest& request, uint64_t max_bytes, std::string* buffer) const {
-  if (!request.text.empty()) return std::string_view(request.text).substr(0, max_bytes);
+  const std::string_view text = request.text;
+  if (!text.empty()) return text.substr(0, max_bytes);
   const size_t bytes = std::min<uint64_t>(max_bytes, uint64_t{request.input_tokens} * kBytesPerToken);
   const size_t block_bytes = size_t{block_tokens} * kBytesPerToken;
   buffer->resize(bytes);

@@ -26,14 +26,13 @@ constexpr uint32_t kBlockTokens = 64;
 
 // "" where there is no such file, which the test should then say.
 std::string PathOf(const char* file) {
-  const char* folder = std::getenv("PREFIXROUTE_TRACES");
+  const char* folder = std::getenv("PREFIXROUTE_TRACES");  // NOLINT(concurrency-mt-unsafe): one thread
   if (folder == nullptr || *folder == '\0') return "";
   const std::filesystem::path path = std::filesystem::path(folder) / file;
   return std::filesystem::exists(path) ? path.string() : "";
 }
 
-#define SKIP_WITHOUT(path, file) \
-  if (path.empty()) GTEST_SKIP() << "PREFIXROUTE_TRACES names no folder that has " << file << ": it is not replayed"
+constexpr char kNotThere[] = "PREFIXROUTE_TRACES names no folder that has this trace: ";
 
 TraceFile Read(const std::string& path) {
   Progress progress(Progress::Mode::kOff);
@@ -55,7 +54,7 @@ class RealTracesTest : public testing::TestWithParam<RealTrace> {};
 
 TEST_P(RealTracesTest, HaveTheirKnownHitRates) {
   const std::string path = PathOf(GetParam().file);
-  SKIP_WITHOUT(path, GetParam().file);
+  if (path.empty()) GTEST_SKIP() << kNotThere << GetParam().file;
   const TraceFile file = Read(path);
   EXPECT_EQ(file.bad_lines, 0u);
   EXPECT_EQ(file.trace.requests.size(), GetParam().requests);
@@ -84,16 +83,16 @@ INSTANTIATE_TEST_SUITE_P(All, RealTracesTest,
 TEST(ConversationTraceTest, APrefixLimitThatAllShareIsHardlyBetterThanRandom) {
   constexpr char kFile[] = "mooncake_conversation.jsonl.gz";
   const std::string path = PathOf(kFile);
-  SKIP_WITHOUT(path, kFile);
+  if (path.empty()) GTEST_SKIP() << kNotThere << kFile;
   const Trace trace = Read(path).trace;
   ReplayOptions options;
   options.speed = 5;
   options.router.strategy = Strategy::kRandom;
   const double random = HitRate(trace, options);
   options.router.strategy = Strategy::kPrefixAware;
-  options.router.max_prefix_bytes = 512 * kBytesPerToken;
+  options.router.max_prefix_bytes = uint64_t{512} * kBytesPerToken;
   EXPECT_NEAR(HitRate(trace, options), random, 0.03);
-  options.router.max_prefix_bytes = 1024 * kBytesPerToken;
+  options.router.max_prefix_bytes = uint64_t{1024} * kBytesPerToken;
   const double longer = HitRate(trace, options);
   EXPECT_GT(longer, 0.29);
   EXPECT_LT(longer, 0.37);

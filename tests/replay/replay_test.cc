@@ -35,8 +35,8 @@ std::vector<uint64_t> Sorted(std::vector<uint64_t> counts) {
   return counts;
 }
 
-const std::string kPromptA(128, 'a');
-const std::string kPromptB(128, 'b');
+const std::string prompt_a(128, 'a');
+const std::string prompt_b(128, 'b');
 
 ReplayOptions TwoInstances(Strategy strategy) {
   ReplayOptions options;
@@ -50,10 +50,10 @@ ReplayOptions TwoInstances(Strategy strategy) {
 TEST(ReplayTest, CountsHitsDiversionsAndRefusals) {
   Trace trace;
   trace.requests = {
-      TextRequest(0, kPromptA, 10),      // To the home, until 10000.
-      TextRequest(1000, kPromptA, 10),   // The home is full: diverted, not cached there, until 11000.
-      TextRequest(9999, kPromptA, 10),   // Both full: refused.
-      TextRequest(10000, kPromptA, 10),  // The home has just become free: 32 tokens hit.
+      TextRequest(0, prompt_a, 10),      // To the home, until 10000.
+      TextRequest(1000, prompt_a, 10),   // The home is full: diverted, not cached there, until 11000.
+      TextRequest(9999, prompt_a, 10),   // Both full: refused.
+      TextRequest(10000, prompt_a, 10),  // The home has just become free: 32 tokens hit.
   };
   ReplayOptions options = TwoInstances(Strategy::kPrefixAware);
   options.max_outstanding = 1;
@@ -71,11 +71,11 @@ TEST(ReplayTest, CountsHitsDiversionsAndRefusals) {
 TEST(ReplayTest, HitsAreWholeLeadingBlocks) {
   Trace trace;
   trace.requests = {
-      TextRequest(0, kPromptA + "end", 0),
-      TextRequest(1, kPromptA.substr(0, 64) + kPromptB, 0),        // 16 tokens.
-      TextRequest(2, kPromptA + "end", 0),                         // 32: not the partial block.
-      TextRequest(3, kPromptB.substr(0, 64) + kPromptA, 0),        // None: the blocks are cached elsewhere in a prompt.
-      TextRequest(4, kPromptA.substr(0, 64) + kPromptB + "!", 0),  // 48.
+      TextRequest(0, prompt_a + "end", 0),
+      TextRequest(1, prompt_a.substr(0, 64) + prompt_b, 0),        // 16 tokens.
+      TextRequest(2, prompt_a + "end", 0),                         // 32: not the partial block.
+      TextRequest(3, prompt_b.substr(0, 64) + prompt_a, 0),        // None: the blocks are cached elsewhere in a prompt.
+      TextRequest(4, prompt_a.substr(0, 64) + prompt_b + "!", 0),  // 48.
   };
   ReplayOptions options = TwoInstances(Strategy::kPrefixAware);
   options.instances = 1;
@@ -89,10 +89,10 @@ TEST(ReplayTest, HitsAreWholeLeadingBlocks) {
 TEST(ReplayTest, AHitShortensTheTimeOutstanding) {
   Trace trace;
   trace.requests = {
-      TextRequest(0, kPromptA, 1),       // 32 * 100 + 1000 = 4200.
-      TextRequest(4200, kPromptA, 1),    // 1000, until 5200.
-      TextRequest(5199, kPromptB, 1),    // Sees one.
-      TextRequest(5200, kPromptB, 1000)  // Sees the one before.
+      TextRequest(0, prompt_a, 1),       // 32 * 100 + 1000 = 4200.
+      TextRequest(4200, prompt_a, 1),    // 1000, until 5200.
+      TextRequest(5199, prompt_b, 1),    // Sees one.
+      TextRequest(5200, prompt_b, 1000)  // Sees the one before.
   };
   ReplayOptions options = TwoInstances(Strategy::kPrefixAware);
   options.instances = 1;
@@ -102,7 +102,7 @@ TEST(ReplayTest, AHitShortensTheTimeOutstanding) {
 
 TEST(ReplayTest, SpeedBringsArrivalsTogether) {
   Trace trace;
-  trace.requests = {TextRequest(0, kPromptA, 10), TextRequest(15'000, kPromptA, 10)};
+  trace.requests = {TextRequest(0, prompt_a, 10), TextRequest(15'000, prompt_a, 10)};
   ReplayOptions options = TwoInstances(Strategy::kLeastOutstandingRequests);
   EXPECT_EQ(ReplayOk(trace, options).outstanding_seen, 0u);
   options.speed = 2;
@@ -111,9 +111,9 @@ TEST(ReplayTest, SpeedBringsArrivalsTogether) {
 
 TEST(ReplayTest, LeastOutstandingTakesTheFreeInstance) {
   Trace trace;
-  for (int i = 0; i < 10; ++i) {
-    trace.requests.push_back(TextRequest(i * 1000, kPromptA, 5));
-    trace.requests.push_back(TextRequest(i * 1000, kPromptA, 5));
+  for (int64_t i = 0; i < 10; ++i) {
+    trace.requests.push_back(TextRequest(i * 1000, prompt_a, 5));
+    trace.requests.push_back(TextRequest(i * 1000, prompt_a, 5));
   }
   const ReplayResult result = ReplayOk(trace, TwoInstances(Strategy::kLeastOutstandingRequests));
   EXPECT_EQ(result.requests_by_instance, (std::vector<uint64_t>{10, 10}));
@@ -122,13 +122,13 @@ TEST(ReplayTest, LeastOutstandingTakesTheFreeInstance) {
 
 TEST(ReplayTest, ThePrefixLimitDecidesWhatSharesAHome) {
   Trace trace;
-  for (int i = 0; i < 200; ++i) {
-    trace.requests.push_back(TextRequest(i * 1'000'000, kPromptA + std::to_string(1000 + i), 1));
+  for (int64_t i = 0; i < 200; ++i) {
+    trace.requests.push_back(TextRequest(i * 1'000'000, prompt_a + std::to_string(1000 + i), 1));
   }
   ReplayOptions options = TwoInstances(Strategy::kPrefixAware);
-  options.router.max_prefix_bytes = kPromptA.size();
+  options.router.max_prefix_bytes = prompt_a.size();
   EXPECT_EQ(Sorted(ReplayOk(trace, options).requests_by_instance), (std::vector<uint64_t>{0, 200}));
-  options.router.max_prefix_bytes = kPromptA.size() + 4;
+  options.router.max_prefix_bytes = prompt_a.size() + 4;
   EXPECT_GT(Sorted(ReplayOk(trace, options).requests_by_instance)[0], 60u);  // Of 100: more than 5 sigma.
 }
 

@@ -23,7 +23,7 @@ inline std::string TestPath(const std::string& name) {
 }
 
 inline std::string WriteFile(const std::string& name, const std::string& content) {
-  const std::string path = TestPath(name);
+  std::string path = TestPath(name);
   std::ofstream(path, std::ios::binary) << content;
   return path;
 }
@@ -35,7 +35,7 @@ inline std::string ReadFile(const std::string& path) {
 }
 
 inline std::string WriteGzip(const std::string& name, const std::string& content) {
-  const std::string path = TestPath(name);
+  std::string path = TestPath(name);
   gzFile file = gzopen(path.c_str(), "wb1");
   EXPECT_EQ(gzwrite(file, content.data(), static_cast<unsigned>(content.size())), static_cast<int>(content.size()));
   EXPECT_EQ(gzclose(file), Z_OK);

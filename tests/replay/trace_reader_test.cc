@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "benchmarks/replay/line_reader.h"
 #include "gtest/gtest.h"
 #include "tests/replay/test_file.h"
@@ -99,7 +100,7 @@ struct BadLine {
 
 void ExpectBad(const std::string& good_line, const std::vector<BadLine>& cases) {
   for (const BadLine& bad : cases) {
-    const std::string path = WriteFile("trace", good_line + "\n" + bad.line + "\n" + good_line + "\n");
+    const std::string path = WriteFile("trace", absl::StrCat(good_line, "\n", bad.line, "\n", good_line, "\n"));
     const TraceFile file = Read(path);
     EXPECT_EQ(file.trace.requests.size(), 2u) << bad.line;
     EXPECT_EQ(file.bad_lines, 1u) << bad.line;

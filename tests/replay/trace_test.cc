@@ -73,7 +73,8 @@ TEST(TraceTest, TextIsChainedBySixteenTokens) {
   // One block at three places and after two parents, and a block of zeros.
   const std::string zeros(64, '\0');
   std::set<BlockId> ids;
-  for (const std::string& text : {a + a + a, b + a, zeros + zeros}) {
+  const std::vector<std::string> texts = {a + a + a, b + a, zeros + zeros};
+  for (const std::string& text : texts) {
     for (const BlockId id : ChainText(text)) ids.insert(id);
   }
   EXPECT_EQ(ids.size(), 7u);
