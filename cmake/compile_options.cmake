@@ -4,6 +4,7 @@
 # sees it.
 
 add_library(prefixroute_compile_options INTERFACE)
+target_compile_features(prefixroute_compile_options INTERFACE cxx_std_17)
 target_compile_options(prefixroute_compile_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor $<$<BOOL:${PREFIXROUTE_WERROR}>:-Werror>
   $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
