@@ -61,6 +61,10 @@ absl::Status BadChoice(uint32_t instance) {
   return absl::InternalError(absl::StrCat("the strategy chose instance ", instance, ", which may not be chosen"));
 }
 
+absl::Status BadReason(Reason reason) {
+  return absl::InternalError(absl::StrCat("the strategy gave reason ", static_cast<int>(reason), ", which is none"));
+}
+
 uint64_t RandomOf(const Request& request) { return request.random != 0 ? request.random : internal::NextRandom(); }
 
 absl::Status CheckRequest(const Request& request, const Fleet& fleet, Exclusions& exclusions) {
@@ -114,22 +118,26 @@ struct Router::Impl {
   template <typename Reserve>
   absl::StatusOr<Decision> Decide(const RoutingStrategy& strategy, const FleetView& fleet, bool fail_open,
                                   Reserve reserve) {
+    const auto decided = [this](const Choice& choice) {
+      tally.AddDecision(choice.reason);
+      return Decision{choice.instance, choice.home, choice.rank, choice.reason};
+    };
     for (int lost_races = 0;; ++lost_races) {
       const bool last_try = lost_races == kMaxLostRaces;
-      Choice choice = strategy.Choose(fleet);
-      uint32_t hard_bound = UINT32_MAX;
-      if (choice.instance == kNoInstance) {
-        if (!fail_open) return Refuse(fleet);
-        choice = internal::ChooseLeastOutstanding(fleet, /*bounded=*/false, Reason::kFailOpen);
-        if (choice.instance == kNoInstance) return Refuse(fleet);
-      } else {
+      const Choice choice = strategy.Choose(fleet);
+      if (choice.instance != kNoInstance) {
         if (choice.instance >= fleet.size() || !fleet.available(choice.instance)) return BadChoice(choice.instance);
-        hard_bound = fleet.max_outstanding(choice.instance);
+        if (static_cast<size_t>(choice.reason) >= kReasonCount) return BadReason(choice.reason);
+        const uint32_t hard_bound = fleet.max_outstanding(choice.instance);
+        if (reserve(choice.instance, last_try ? hard_bound : std::min(choice.limit, hard_bound))) {
+          return decided(choice);
+        }
+        if (!last_try) continue;
       }
-      if (reserve(choice.instance, last_try ? hard_bound : std::min(choice.limit, hard_bound))) {
-        tally.AddDecision(choice.reason);
-        return Decision{choice.instance, choice.home, choice.rank, choice.reason};
-      }
+      if (!fail_open) return Refuse(fleet);
+      const Choice open = internal::ChooseLeastOutstanding(fleet, /*bounded=*/false, Reason::kFailOpen);
+      if (open.instance == kNoInstance) return Refuse(fleet);
+      if (reserve(open.instance, last_try ? UINT32_MAX : open.limit)) return decided(open);
       if (last_try) return Refuse(fleet);
     }
   }
@@ -152,6 +160,7 @@ absl::StatusOr<std::unique_ptr<Router>> Router::Create(RouterOptions options, ab
 absl::StatusOr<std::unique_ptr<Router>> Router::Create(RouterOptions options, absl::Span<const Instance> instances,
                                                        SharedState shared_state) {
   if (absl::Status status = internal::CheckOptions(options); !status.ok()) return status;
+  if (shared_state.state_ == nullptr) return absl::InvalidArgumentError("shared_state is empty: it was moved from");
   return Make(std::move(options), instances, std::move(shared_state), /*shared=*/true);
 }
 
