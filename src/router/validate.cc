@@ -3,6 +3,7 @@
 #include "src/router/validate.h"
 
 #include <algorithm>
+#include <charconv>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -20,6 +21,12 @@ absl::Status CheckRange(const char* field, Value value, Value low, Value high) {
   return absl::InvalidArgumentError(absl::StrCat(field, " is ", value, ", not within ", low, " to ", high));
 }
 
+// With all digits that tell it from other numbers: absl::StrCat has but six.
+std::string ShortestText(double value) {
+  char text[32];
+  return std::string(text, std::to_chars(text, text + sizeof(text), value).ptr);
+}
+
 absl::Status CheckInstance(const Instance& instance, size_t index) {
   const auto error = [&](const auto&... what) {
     return absl::InvalidArgumentError(absl::StrCat("instances[", index, "].", what...));
@@ -31,7 +38,8 @@ absl::Status CheckInstance(const Instance& instance, size_t index) {
   }
   // Written so that NaN fails.
   if (!(instance.weight == 0 || (instance.weight >= kMinWeight && instance.weight <= kMaxWeight))) {
-    return error("weight is ", instance.weight, ", neither 0 nor within ", kMinWeight, " to ", kMaxWeight);
+    return error("weight is ", ShortestText(instance.weight), ", neither 0 nor within ", kMinWeight, " to ",
+                 kMaxWeight);
   }
   if (instance.max_outstanding > kMaxOutstanding) {
     return error("max_outstanding is ", instance.max_outstanding, ", more than ", kMaxOutstanding);
