@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Several routers on one block, within one process: what processes do to each other is in processes_test.cc.
+
+#include "prefixroute/shared_state.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "prefixroute/router.h"
+#include "src/state/layout.h"
+#include "tests/state/shared_block.h"
+#include "tests/testing/fleet.h"
+#include "tests/testing/status_matchers.h"
+
+namespace prefixroute {
+namespace {
+
+using test::AcquireOk;
+using test::HasCode;
+using test::IsOk;
+using test::MakeInstances;
+using test::SharedBlock;
+using test::SharedMemory;
+using test::StatusIs;
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr SharedStateShape kSmall{4, 3};
+
+std::string BytesOf(const SharedMemory& memory) {
+  return std::string(static_cast<const char*>(memory.data()), memory.size());
+}
+
+internal::BlockHeader& HeaderOf(void* memory) { return *static_cast<internal::BlockHeader*>(memory); }
+
+TEST(SharedStateShapeTest, OutOfRangeIsNamedWithItsValue) {
+  const auto expect_refused = [](const SharedStateShape& shape, const char* field, const char* value) {
+    SharedMemory memory(1 << 20);
+    const std::string before = BytesOf(memory);
+    const auto matcher = StatusIs(absl::StatusCode::kInvalidArgument, AllOf(HasSubstr(field), HasSubstr(value)));
+    EXPECT_THAT(SharedState::BytesNeeded(shape), matcher);
+    EXPECT_THAT(SharedState::Format(memory.data(), memory.size(), shape), matcher);
+    EXPECT_EQ(BytesOf(memory), before);
+  };
+  expect_refused({0, 2}, "max_instances", " 0,");
+  expect_refused({65'537, 2}, "max_instances", "65537");
+  expect_refused({UINT32_MAX, 2}, "max_instances", "4294967295");
+  expect_refused({1, 0}, "max_owners", " 0,");
+  expect_refused({1, 1}, "max_owners", " 1,");
+  expect_refused({1, 1'025}, "max_owners", "1025");
+}
+
+TEST(SharedStateShapeTest, BytesAreAboutWhatTheHeaderSays) {
+  for (uint32_t instances : {1u, 100u, 65'536u}) {
+    for (uint32_t owners : {2u, 64u, 1'024u}) {
+      const absl::StatusOr<size_t> bytes = SharedState::BytesNeeded({instances, owners});
+      ASSERT_THAT(bytes, IsOk());
+      const double expected = instances * (640.0 + 16.0 * owners);
+      EXPECT_GE(static_cast<double>(*bytes), 0.9 * expected) << instances << " " << owners;
+      EXPECT_LE(static_cast<double>(*bytes), 1.1 * expected + 128 + 8.0 * owners) << instances << " " << owners;
+    }
+  }
+}
+
+TEST(SharedStateFormatTest, BadMemoryIsNamedAndNotTouched) {
+  SharedMemory memory(1 << 20);
+  auto* bytes = static_cast<unsigned char*>(memory.data());
+  std::memset(bytes, 0x5a, memory.size());
+  const std::string before = BytesOf(memory);
+  const size_t needed = *SharedState::BytesNeeded(kSmall);
+
+  EXPECT_THAT(SharedState::Format(nullptr, needed, kSmall),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("memory is null")));
+  for (size_t offset : {1, 8, 32, 63}) {
+    EXPECT_THAT(SharedState::Format(bytes + offset, needed, kSmall),
+                StatusIs(absl::StatusCode::kInvalidArgument, AllOf(HasSubstr("memory is at"), HasSubstr("64"))));
+  }
+  for (size_t too_small : {size_t{0}, size_t{1}, sizeof(internal::BlockHeader), needed - 1}) {
+    EXPECT_THAT(SharedState::Format(bytes, too_small, kSmall),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr("bytes is " + std::to_string(too_small)), HasSubstr(std::to_string(needed)))));
+  }
+  EXPECT_EQ(BytesOf(memory), before);
+}
+
+TEST(SharedStateFormatTest, StaysWithinTheBytesItNeeds) {
+  SharedMemory memory(1 << 20);
+  auto* bytes = static_cast<unsigned char*>(memory.data());
+  std::memset(bytes, 0x5a, memory.size());
+  const size_t needed = *SharedState::BytesNeeded(kSmall);
+  ASSERT_THAT(SharedState::Format(bytes, memory.size(), kSmall), IsOk());
+  for (size_t i = needed; i < memory.size(); ++i) ASSERT_EQ(bytes[i], 0x5a);
+  EXPECT_THAT(SharedState::Attach(bytes, needed, 1), IsOk()) << "what lay there before doesn't matter";
+}
+
+TEST(SharedStateFormatTest, ABlockInUseIsNotFormattedAgain) {
+  const SharedBlock block(kSmall);
+  const std::unique_ptr<Router> router = block.MakeRouter(1, MakeInstances(2));
+  const Lease lease = AcquireOk(*router, {});
+  EXPECT_THAT(SharedState::Format(block.data(), block.size(), kSmall),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("memory holds a block already")));
+  EXPECT_THAT(SharedState::Format(block.data(), block.size(), {2, 2}), HasCode(absl::StatusCode::kFailedPrecondition));
+  EXPECT_EQ(router->Stats().outstanding, 1u);
+}
+
+TEST(SharedStateAttachTest, WhatIsNoBlockIsNamedAndNotTouched) {
+  const SharedBlock block(kSmall);
+  const std::string formatted(static_cast<const char*>(block.data()), block.size());
+  SharedMemory memory(block.size() + 64);
+  auto* bytes = static_cast<unsigned char*>(memory.data());
+
+  struct Case {
+    const char* name;
+    std::function<void(internal::BlockHeader&)> break_header;
+    absl::StatusCode code;
+    const char* message;
+  };
+  const std::vector<Case> cases{
+      {"not formatted", [](auto& header) { header.magic.store(0); }, absl::StatusCode::kInvalidArgument,
+       "not formatted"},
+      {"something else", [](auto& header) { header.magic.fetch_xor(1); }, absl::StatusCode::kInvalidArgument,
+       "not formatted"},
+      {"an older layout", [](auto& header) { --header.layout_version; }, absl::StatusCode::kFailedPrecondition,
+       "layout version is 0"},
+      {"a newer layout", [](auto& header) { header.layout_version = 77; }, absl::StatusCode::kFailedPrecondition,
+       "layout version is 77"},
+      {"more instances than bytes", [](auto& header) { ++header.max_instances; }, absl::StatusCode::kInvalidArgument,
+       "contradicts itself"},
+      {"no instances", [](auto& header) { header.max_instances = 0; }, absl::StatusCode::kInvalidArgument,
+       "contradicts itself"},
+      {"too many instances", [](auto& header) { header.max_instances = UINT32_MAX; },
+       absl::StatusCode::kInvalidArgument, "contradicts itself"},
+      {"more owners than bytes", [](auto& header) { header.max_owners += 100; }, absl::StatusCode::kInvalidArgument,
+       "contradicts itself"},
+      {"one owner", [](auto& header) { header.max_owners = 1; }, absl::StatusCode::kInvalidArgument,
+       "contradicts itself"},
+      {"too many owners", [](auto& header) { header.max_owners = UINT32_MAX; }, absl::StatusCode::kInvalidArgument,
+       "contradicts itself"},
+      {"other bytes", [](auto& header) { header.bytes += 64; }, absl::StatusCode::kInvalidArgument,
+       "contradicts itself"},
+  };
+  for (const Case& bad : cases) {
+    std::memcpy(bytes, formatted.data(), formatted.size());
+    bad.break_header(HeaderOf(bytes));
+    const std::string before = BytesOf(memory);
+    EXPECT_THAT(SharedState::Attach(bytes, memory.size(), 1), StatusIs(bad.code, HasSubstr(bad.message))) << bad.name;
+    EXPECT_EQ(BytesOf(memory), before) << bad.name;
+  }
+
+  std::memcpy(bytes, formatted.data(), formatted.size());
+  const std::string before = BytesOf(memory);
+  EXPECT_THAT(SharedState::Attach(nullptr, block.size(), 1),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("memory is null")));
+  EXPECT_THAT(SharedState::Attach(bytes + 8, block.size(), 1),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not aligned to 64")));
+  EXPECT_THAT(SharedState::Attach(bytes, block.size(), 0),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("token is 0")));
+  for (size_t truncated : {size_t{0}, size_t{8}, sizeof(internal::BlockHeader), block.size() - 1}) {
+    EXPECT_THAT(SharedState::Attach(bytes, truncated, 1),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("bytes is " + std::to_string(truncated))));
+  }
+  EXPECT_EQ(BytesOf(memory), before);
+}
+
+TEST(SharedStateAttachTest, ATokenIsAttachedOnce) {
+  const SharedBlock block(kSmall);
+  absl::StatusOr<SharedState> first = block.Attach(77);
+  ASSERT_THAT(first, IsOk());
+  EXPECT_EQ(first->token(), 77u);
+  EXPECT_THAT(block.Attach(77), StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("token 77")));
+  EXPECT_EQ(first->Owners().size(), 1u);
+  { const SharedState gone = *std::move(first); }
+  EXPECT_THAT(block.Attach(77), IsOk()) << "the destructor gives the column back";
+}
+
+TEST(SharedStateAttachTest, AsManyAsTheShapeHasOwners) {
+  const SharedBlock block(kSmall);
+  std::vector<SharedState> states;
+  for (uint64_t token : {UINT64_MAX, uint64_t{1}, uint64_t{2}}) {
+    absl::StatusOr<SharedState> state = block.Attach(token);
+    ASSERT_THAT(state, IsOk());
+    states.push_back(*std::move(state));
+  }
+  EXPECT_THAT(block.Attach(4), StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("all 3 owners")));
+  EXPECT_EQ(states[0].Owners().size(), 3u);
+  states.pop_back();
+  EXPECT_THAT(block.Attach(4), IsOk());
+}
+
+TEST(SharedStateAttachTest, AssignmentGivesTheOldColumnBack) {
+  const SharedBlock block(kSmall);
+  absl::StatusOr<SharedState> first = block.Attach(1);
+  absl::StatusOr<SharedState> second = block.Attach(2);
+  ASSERT_THAT(first, IsOk());
+  ASSERT_THAT(second, IsOk());
+  *first = *std::move(second);
+  EXPECT_EQ(first->token(), 2u);
+  ASSERT_EQ(first->Owners().size(), 1u);
+  EXPECT_EQ(first->Owners()[0].token, 2u);
+}
+
+TEST(SharedStateTest, BoundsHoldForAllRoutersTogether) {
+  const SharedBlock block(kSmall);
+  const std::vector<Instance> instances = MakeInstances(2, /*max_outstanding=*/3);
+  const std::unique_ptr<Router> one = block.MakeRouter(1, instances);
+  const std::unique_ptr<Router> two = block.MakeRouter(2, {instances[1], instances[0]});
+  std::vector<Lease> leases;
+  for (int i = 0; i < 6; ++i) leases.push_back(AcquireOk(i % 2 == 0 ? *one : *two, {}));
+  EXPECT_THAT(one->Acquire({}), HasCode(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(two->Acquire({}), HasCode(absl::StatusCode::kResourceExhausted));
+  for (const Router* router : {one.get(), two.get()}) {
+    EXPECT_EQ(test::OutstandingOf(*router), (std::vector<uint32_t>{3, 3})) << "all owners' requests count";
+    EXPECT_EQ(router->Stats().outstanding, 6u);
+  }
+  EXPECT_EQ(test::OutstandingOf(*one->shared_state(), 1), 3);
+  EXPECT_EQ(test::OutstandingOf(*one->shared_state(), 2), 3);
+  leases.pop_back();
+  EXPECT_TRUE(AcquireOk(*one, {}).active());
+}
+
+TEST(SharedStateTest, ARouterOfItsOwnHasNone) {
+  EXPECT_EQ(test::MakeRouter({}, MakeInstances(1))->shared_state(), nullptr);
+}
+
+TEST(SharedStateTest, ReapTakesBackWhatIsLeftAndFreesTheColumn) {
+  const SharedBlock block(kSmall);
+  const std::vector<Instance> instances = MakeInstances(2);
+  const std::unique_ptr<Router> survivor = block.MakeRouter(1, instances);
+  std::vector<Lease> kept;
+  for (int i = 0; i < 3; ++i) kept.push_back(AcquireOk(*survivor, {}));
+  std::vector<Lease> lost;
+  {
+    const std::unique_ptr<Router> dead = block.MakeRouter(2, instances);
+    for (int i = 0; i < 5; ++i) lost.push_back(AcquireOk(*dead, {}));
+  }
+  SharedState& state = *survivor->shared_state();
+  EXPECT_EQ(test::OutstandingOf(state, 2), 5) << "open leases keep the column";
+  EXPECT_THAT(block.Attach(2), HasCode(absl::StatusCode::kAlreadyExists));
+  EXPECT_EQ(survivor->Stats().outstanding, 8u);
+
+  EXPECT_THAT(state.Reap(2), IsOk());
+  EXPECT_EQ(test::OutstandingOf(state, 2), -1);
+  EXPECT_EQ(survivor->Stats().outstanding, 3u);
+  lost.clear();
+  EXPECT_EQ(survivor->Stats().outstanding, 3u) << "what a reaped owner gives back is ignored";
+  EXPECT_THAT(block.Attach(2), IsOk());
+}
+
+TEST(SharedStateTest, ReapRefusesWhomItMustNot) {
+  const SharedBlock block(kSmall);
+  const std::unique_ptr<Router> router = block.MakeRouter(7, MakeInstances(1));
+  const Lease lease = AcquireOk(*router, {});
+  SharedState& state = *router->shared_state();
+  EXPECT_THAT(state.Reap(7), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("token 7")));
+  EXPECT_THAT(state.Reap(0), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("token is 0")));
+  EXPECT_THAT(state.Reap(8), StatusIs(absl::StatusCode::kNotFound, HasSubstr("token 8")));
+  EXPECT_EQ(router->Stats().outstanding, 1u);
+  EXPECT_EQ(block.GuardHolder(), 0u) << "a refusal leaves nothing locked";
+}
+
+TEST(SharedStateTest, AReloadKeepsTheCountsOfOpenRequests) {
+  const SharedBlock block(kSmall);
+  const std::vector<Instance> instances = MakeInstances(2, /*max_outstanding=*/2);
+  std::unique_ptr<Router> old_router = block.MakeRouter(1, instances);
+  std::vector<Lease> old_leases;
+  for (int i = 0; i < 3; ++i) old_leases.push_back(AcquireOk(*old_router, {}));
+
+  const std::unique_ptr<Router> new_router = block.MakeRouter(2, instances);
+  EXPECT_EQ(new_router->Stats().outstanding, 3u);
+  const Lease lease = AcquireOk(*new_router, {});
+  EXPECT_THAT(new_router->Acquire({}), HasCode(absl::StatusCode::kResourceExhausted));
+
+  // The old router goes, while its requests go on.
+  old_router.reset();
+  EXPECT_EQ(new_router->Stats().outstanding, 4u);
+  EXPECT_EQ(old_leases[0].id().substr(0, 2), "i-") << "a lease outlives its router";
+  old_leases.clear();
+  EXPECT_EQ(new_router->Stats().outstanding, 1u);
+  EXPECT_THAT(new_router->shared_state()->Reap(1), IsOk());
+  EXPECT_EQ(new_router->shared_state()->Owners().size(), 1u);
+  EXPECT_EQ(new_router->Stats().outstanding, 1u);
+}
+
+TEST(SharedStateTest, AnOwnersRemovalIsItsOwn) {
+  const SharedBlock block(kSmall);
+  const std::vector<Instance> instances = MakeInstances(2);
+  const std::unique_ptr<Router> one = block.MakeRouter(1, instances);
+  const std::unique_ptr<Router> two = block.MakeRouter(2, instances);
+  const std::vector<Lease> leases = test::Occupy(*two, 1, 2);
+  ASSERT_THAT(one->SetInstances({instances[0]}), IsOk());
+  EXPECT_EQ(test::OutstandingOf(*two), (std::vector<uint32_t>{0, 2}));
+  // It is still the other's instance, and one instance to all of them.
+  ASSERT_THAT(one->SetInstances(instances), IsOk());
+  EXPECT_EQ(test::OutstandingOf(*one), (std::vector<uint32_t>{0, 2}));
+}
+
+TEST(SharedStateTest, AnIdThatEveryoneRemovedComesBackAtZero) {
+  const SharedBlock block(kSmall);
+  const std::vector<Instance> instances = MakeInstances(2);
+  const std::unique_ptr<Router> one = block.MakeRouter(1, instances);
+  const std::unique_ptr<Router> two = block.MakeRouter(2, instances);
+  std::vector<Lease> leases = test::Occupy(*two, 1, 2);
+  ASSERT_THAT(one->SetInstances({instances[0]}), IsOk());
+  ASSERT_THAT(two->SetInstances({instances[0]}), IsOk());
+  ASSERT_THAT(one->SetInstances(instances), IsOk());
+  EXPECT_EQ(test::OutstandingOf(*one), (std::vector<uint32_t>{0, 0}));
+  EXPECT_EQ(one->Stats().outstanding, 2u) << "the old requests still go on";
+  const std::vector<Lease> new_leases = test::Occupy(*one, 1, 1);
+  EXPECT_EQ(leases[0].id(), "i-1");
+  leases.clear();
+  EXPECT_EQ(test::OutstandingOf(*one), (std::vector<uint32_t>{0, 1})) << "old leases give back to the old count";
+  EXPECT_EQ(one->Stats().outstanding, 1u);
+}
+
+}  // namespace
+}  // namespace prefixroute
