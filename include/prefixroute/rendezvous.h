@@ -56,7 +56,7 @@ namespace internal {
 
 inline constexpr int kLog2FractionBits = 57;
 inline constexpr int kLog2SegmentBits = 6;
-inline constexpr int kLog2Segments = 1 << kLog2SegmentBits;
+inline constexpr size_t kLog2Segments = size_t{1} << kLog2SegmentBits;
 
 // log2(mantissa / 2^63) for a mantissa in [2^63, 2^64), rounded down: by repeated squaring, one exact bit a step.
 constexpr uint64_t ExactLog2(uint64_t mantissa) {
