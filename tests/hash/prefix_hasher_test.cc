@@ -86,7 +86,7 @@ TEST(PrefixHasherTest, IsFullAtTheLimitAndNotBefore) {
 TEST(PrefixHasherTest, BigPrefixesInPieces) {
   const std::string bytes = RandomBytes(10 << 20, 4);
   std::mt19937_64 random(4);
-  for (uint64_t limit : {kDefaultMaxPrefixBytes, kMaxMaxPrefixBytes}) {
+  for (uint64_t limit : {kDefaultMaxPrefixBytes, uint64_t{1} << 20, kMaxMaxPrefixBytes}) {
     const PrefixKey key = MakePrefixKey(bytes, {}, limit);
     for (size_t longest : {5'000, 1 << 20, 20 << 20}) {
       EXPECT_EQ(KeyOfPieces(PrefixHasher(limit), bytes, longest, random), key);

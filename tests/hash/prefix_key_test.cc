@@ -65,7 +65,7 @@ TEST(MakePrefixKeyTest, FollowsTheFormulaAtEveryLength) {
   }
   for (size_t length : {4'095, 4'096, 4'097, 10'000, 20'000}) {
     const std::string_view prefix = std::string_view(bytes).substr(0, length);
-    ASSERT_EQ(MakePrefixKey(prefix, "scope").value(), ExpectedKey(prefix, {"scope"})) << length;
+    ASSERT_EQ(MakePrefixKey(prefix, "scope", length).value(), ExpectedKey(prefix, {"scope"})) << length;
   }
 }
 
@@ -103,14 +103,18 @@ TEST(MakePrefixKeyTest, OnlyTheBytesUpToTheLimitCount) {
   EXPECT_TRUE(MakePrefixKey(bytes, {}, 0).empty());
 }
 
-TEST(MakePrefixKeyTest, OfTenMebibytesOnlyTheFirstCounts) {
-  std::string bytes = RandomBytes(10 << 20, 4);
-  const PrefixKey key = MakePrefixKey(bytes);
-  EXPECT_EQ(key.value(), ExpectedKey(std::string_view(bytes).substr(0, 1 << 20), {}));
-  bytes[1 << 20] ^= 1;
-  EXPECT_EQ(MakePrefixKey(bytes), key);
-  bytes[(1 << 20) - 1] ^= 1;
-  EXPECT_NE(MakePrefixKey(bytes), key);
+TEST(MakePrefixKeyTest, OfTenMebibytesOnlyThoseUpToTheLimitCount) {
+  const std::string bytes = RandomBytes(10 << 20, 4);
+  EXPECT_EQ(MakePrefixKey(bytes), MakePrefixKey(bytes, {}, kDefaultMaxPrefixBytes));
+  for (uint64_t limit : {kDefaultMaxPrefixBytes, uint64_t{1} << 20}) {
+    const PrefixKey key = MakePrefixKey(bytes, {}, limit);
+    EXPECT_EQ(key.value(), ExpectedKey(std::string_view(bytes).substr(0, limit), {}));
+    std::string other = bytes;
+    other[limit] ^= 1;
+    EXPECT_EQ(MakePrefixKey(other, {}, limit), key);
+    other[limit - 1] ^= 1;
+    EXPECT_NE(MakePrefixKey(other, {}, limit), key);
+  }
 }
 
 TEST(MakePrefixKeyTest, BytesAreNotText) {
