@@ -93,7 +93,8 @@ class Count {
  private:
   // A word: total in bits 0-19 (FleetView reads them), owner in 20-29, operation in 30-31, number in 32-63.
   // A cell: part in bits 0-19, membership in bit 20, number of the last operation settled here in 32-63.
-  // Numbers wrap after 2^32 operations on one instance; a settler would have to sleep through exactly as many to err.
+  // Numbers wrap after 2^32 operations on one instance: to err, a settler would have to sleep through exactly as many,
+  // or an owner to do nothing there during exactly as many.
   static constexpr int kOwnerShift = 20;
   static constexpr int kOperationShift = 30;
   static constexpr int kNumberShift = 32;
