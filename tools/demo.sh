@@ -16,7 +16,7 @@ replay=build/demo/benchmarks/replay/prefixroute_replay
 
 echo "Replaying generated traffic through the router, against simulated prefix caches ..."
 echo
-"$replay"
+"$replay" --instances=7 --applications=256 --limit=10000 --cache_tokens=400000 --max_prefix_tokens=2048
 
 if [ -n "${PREFIXROUTE_TRACES:-}" ]; then
   shopt -s nullglob
@@ -26,7 +26,7 @@ if [ -n "${PREFIXROUTE_TRACES:-}" ]; then
     exit 1
   fi
   echo
-  "$replay" "${traces[@]}"
+  "$replay" --speed=5 --max_prefix_tokens=512,1024,2048 "${traces[@]}"
 fi
 
 echo

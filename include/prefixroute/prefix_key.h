@@ -15,7 +15,9 @@
 
 namespace prefixroute {
 
-inline constexpr uint64_t kDefaultMaxPrefixBytes = uint64_t{1} << 20;
+// About 2,000 tokens: past the system prompt that all requests of a service share, which must not crowd one instance.
+// No limit fits all traffic (docs/replay.md).
+inline constexpr uint64_t kDefaultMaxPrefixBytes = 8192;
 inline constexpr uint64_t kMaxMaxPrefixBytes = uint64_t{1} << 30;
 
 // The key of one prefix within one scope. A value; the same on every machine and build, and in every later release

@@ -5,7 +5,7 @@
 //
 //   auto router = Router::Create({}, {{"10.0.0.1:8000"}, {"10.0.0.2:8000"}, {"10.0.0.3:8000"}});
 //   Request request;
-//   request.prefix = prompt;                           // Any bytes; the first MiB counts.
+//   request.prefix = prompt;                           // Any bytes; the first 8 KiB count.
 //   absl::StatusOr<Lease> lease = (*router)->Acquire(request);
 //   if (!lease.ok()) return RespondBusy(lease.status());  // 429 or 503.
 //   Forward(prompt, lease->id());                      // The same prefix goes to the same instance.
@@ -48,7 +48,8 @@ struct RouterOptions {
   Strategy strategy = Strategy::kPrefixAware;
   // Chooses in place of `strategy`, where it is set.
   std::shared_ptr<const RoutingStrategy> custom_strategy;
-  // How much of a prefix counts: 1 to kMaxMaxPrefixBytes. Prompts that are equal so far have one home.
+  // How many bytes of a prompt PREFIX_AWARE looks at: 1 to kMaxMaxPrefixBytes. Prompts that are equal so far have one
+  // home, others have not, however much they share: the first option to set. docs/replay.md says how to find yours.
   uint64_t max_prefix_bytes = kDefaultMaxPrefixBytes;
   // When PREFIX_AWARE diverts from a busy home: above 125 % of its share of the load, but never below 8 outstanding.
   RelativeBound relative_bound;

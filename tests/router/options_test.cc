@@ -50,7 +50,7 @@ TEST(OptionsTest, DefaultsAreThoseThatAreDocumented) {
   const RouterOptions options = MakeRouter({}, {})->options();
   EXPECT_EQ(options.strategy, Strategy::kPrefixAware);
   EXPECT_EQ(options.custom_strategy, nullptr);
-  EXPECT_EQ(options.max_prefix_bytes, 1u << 20);
+  EXPECT_EQ(options.max_prefix_bytes, 8192u);
   EXPECT_EQ(options.relative_bound.factor_percent, 125u);
   EXPECT_EQ(options.relative_bound.margin, 0u);
   EXPECT_EQ(options.relative_bound.floor, 8u);

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# limits_table.sh <prefixroute_replay> [--flag=value ...] <limits> <trace>...: the table of docs/replay.md, in Markdown: a row a trace, a
+# column a prefix limit, in tokens. Each cell: hit rate (the busiest instance against the mean).
+#
+#   tools/limits_table.sh build/demo/benchmarks/replay/prefixroute_replay --speed=5 16,128,1024 traces/*.jsonl.gz
+set -euo pipefail
+
+replay=$1
+shift
+flags=()
+while [[ "$1" == --* ]]; do
+  flags+=("$1")
+  shift
+done
+limits=$1
+shift
+
+IFS=, read -ra columns <<<"$limits"
+printf '| trace | ceiling | RANDOM |'
+printf ' %s |' "${columns[@]}"
+printf '\n| --- | --- | --- |'
+printf ' --- |%.0s' "${columns[@]}"
+printf '\n'
+for trace in "$@"; do
+  "$replay" "${flags[@]}" --strategies=RANDOM,PREFIX_AWARE --max_prefix_tokens="$limits" "$trace" |
+    awk -v name="$(basename "$trace" | sed 's/\.jsonl.*//')" '
+      / would hit / { for (i = 1; i < NF; ++i) if ($i == "hit") ceiling = $(i + 1); sub(/:$/, "", ceiling) }
+      $1 == "RANDOM" { row = row " " $3 " |" }
+      $1 == "PREFIX_AWARE" { row = row " " $4 " (" $6 ") |" }
+      END { print "| " name " | " ceiling " |" row }'
+done
