@@ -139,7 +139,6 @@ TEST(BadInputTest, CreateRefusesASharedStateThatWasMovedFrom) {
   absl::StatusOr<SharedState> state = SharedState::Attach(block, *bytes, /*token=*/1);
   ASSERT_THAT(state, IsOk());
   const SharedState owner = *std::move(state);
-  // NOLINTNEXTLINE(bugprone-use-after-move): that is the point.
   EXPECT_THAT(Router::Create({}, MakeInstances(3), *std::move(state)), StatusIs(kInvalid, HasSubstr("shared_state")));
 }
 

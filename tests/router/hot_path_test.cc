@@ -25,7 +25,6 @@ using test::MakeInstances;
 using test::MakeRouter;
 
 TEST(AllocationCountTest, SeesEveryWayToTheHeap) {
-  // NOLINTBEGIN(cppcoreguidelines-owning-memory, cppcoreguidelines-no-malloc)
   struct alignas(128) Aligned {
     char bytes[128];
   };
@@ -50,7 +49,6 @@ TEST(AllocationCountTest, SeesEveryWayToTheHeap) {
               free(memory);
             }),
             2u);
-  // NOLINTEND(cppcoreguidelines-owning-memory, cppcoreguidelines-no-malloc)
 }
 
 // A least-outstanding rule from outside.

@@ -95,7 +95,7 @@ TEST_F(LeaseTest, MoveConstructionMovesTheRequest) {
   Lease to = std::move(from);
   ExpectOutstanding(1);
   EXPECT_EQ(to.id(), id);
-  EXPECT_FALSE(from.active());  // NOLINT(bugprone-use-after-move): what it is then is promised.
+  EXPECT_FALSE(from.active());  // As promised.
   from.Finish();
   ExpectOutstanding(1);
   to.Finish();
@@ -170,7 +170,7 @@ TEST_F(LeaseTest, KeepsTheDecisionItWasMadeBy) {
 
 // At every step of a long random sequence, what is outstanding is what is live.
 TEST_F(LeaseTest, OutstandingIsTheLiveLeasesAfterEveryStepOfARandomSequence) {
-  std::mt19937_64 random(1);  // NOLINT(cert-msc51-cpp): a fixed seed repeats a failure.
+  std::mt19937_64 random(1);
   std::array<Lease, 64> leases;
   const int steps = test::Scaled(1'000'000);
   for (int step = 0; step < steps; ++step) {

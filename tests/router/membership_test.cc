@@ -280,7 +280,7 @@ TEST(MembershipFingerprintTest, DependsOnNeitherOrderNorHistory) {
   std::vector<Instance> instances = MakeInstances(7);
   instances[4].weight = 2.5;
   const uint64_t expected = FingerprintOf(instances);
-  std::mt19937_64 random(1);  // NOLINT(cert-msc51-cpp)
+  std::mt19937_64 random(1);
   const auto router = MakeRouter({}, MakeInstances(3));
   for (int i = 0; i < 100; ++i) {
     std::shuffle(instances.begin(), instances.end(), random);

@@ -135,12 +135,12 @@ TEST_F(PrefixBytesTest, BytesBehindTheLimitAreNotRead) {
   munmap(memory, 2 * page);
 }
 
-TEST_F(PrefixBytesTest, TenMebibytesAreFineAndTheFirstOneCounts) {
+TEST_F(PrefixBytesTest, TenMebibytesAreFineAndThoseUpToTheLimitCount) {
   std::string prompt(10 << 20, 'x');
   const Order expected = Of(prompt);
-  prompt[1 << 20] = 'y';
+  prompt[kDefaultMaxPrefixBytes] = 'y';
   EXPECT_EQ(Of(prompt), expected);
-  prompt[(1 << 20) - 1] = 'y';
+  prompt[kDefaultMaxPrefixBytes - 1] = 'y';
   EXPECT_NE(Of(prompt), expected);
   router_ = MakeRouter(WithLimit(kMaxMaxPrefixBytes), MakeInstances(64));
   const Order whole = Of(prompt);

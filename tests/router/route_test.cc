@@ -41,7 +41,7 @@ struct NamedDecision {
 
 // Two gateways whose routers have the same fleet in other orders and with other histories decide alike.
 TEST(RouteTest, SameRequestAndLoadsGetTheSameDecisionFromEveryRouter) {
-  std::mt19937_64 random(1);  // NOLINT(cert-msc51-cpp)
+  std::mt19937_64 random(1);
   for (int fleet = 0; fleet < 50; ++fleet) {
     RouterOptions options = test::WithBound(100 + random() % 100, random() % 3, random() % 4);
     options.fail_open = random() % 2 == 0;

@@ -65,7 +65,7 @@ TEST(LeastOutstandingTest, ConcurrentRequestsLevel) {
 // Against brute force: the chosen one is among those of the least (outstanding + 1) / weight, and each of those is
 // chosen at times.
 TEST(LeastOutstandingTest, ChoosesOneOfTheLeastForTheirWeightInAnyFleet) {
-  std::mt19937_64 random(1);  // NOLINT(cert-msc51-cpp)
+  std::mt19937_64 random(1);
   const auto below = [&](uint64_t end) { return static_cast<uint32_t>(random() % end); };
   const int rounds = test::Scaled(5000);
   int refused = 0;

@@ -83,7 +83,7 @@ TEST(PrefixAwareTest, FloorKeepsNearlyAllAtHomeUnderLowLoad) {
   };
   const auto share_at_home = [](uint32_t floor) {
     const auto router = MakeRouter(WithBound(125, 0, floor), MakeInstances(7));
-    std::mt19937_64 random(1);  // NOLINT(cert-msc51-cpp)
+    std::mt19937_64 random(1);
     const auto exponential = [&](double mean) {
       return -mean * std::log(static_cast<double>((random() >> 11) + 1) * 0x1p-53);
     };
@@ -250,7 +250,7 @@ uint32_t ReferenceChoice(const std::vector<ReferenceInstance>& fleet, const std:
 }
 
 TEST(PrefixAwareTest, ChoosesTheFirstOfTheOrderBelowItsBoundsInAnyFleet) {
-  std::mt19937_64 random(1);  // NOLINT(cert-msc51-cpp)
+  std::mt19937_64 random(1);
   const auto below = [&](uint64_t end) { return static_cast<uint32_t>(random() % end); };
   std::array<int, kReasonCount> reasons{};
   int refused = 0;
@@ -320,7 +320,7 @@ TEST(PrefixAwareTest, ChoosesTheFirstOfTheOrderBelowItsBoundsInAnyFleet) {
 
 // The same by the router's own counts, one reservation upon another.
 TEST(PrefixAwareTest, ReservesBelowTheBoundInAnyFleetAndRefusesNothingForIt) {
-  std::mt19937_64 random(2);  // NOLINT(cert-msc51-cpp)
+  std::mt19937_64 random(2);
   const auto below = [&](uint64_t end) { return static_cast<uint32_t>(random() % end); };
   const int rounds = test::Scaled(500);
   for (int round = 0; round < rounds; ++round) {
@@ -355,7 +355,7 @@ TEST(PrefixAwareTest, ReservesBelowTheBoundInAnyFleetAndRefusesNothingForIt) {
 
 // That is why the relative bound refuses nothing.
 TEST(PrefixAwareTest, CapsAreExactAndSumToMoreThanWhatIsOutstanding) {
-  std::mt19937_64 random(3);  // NOLINT(cert-msc51-cpp)
+  std::mt19937_64 random(3);
   const auto below = [&](uint64_t end) { return static_cast<uint32_t>(random() % end); };
   for (int round = 0; round < 10'000; ++round) {
     const uint32_t size = 1 + below(10);

@@ -5,9 +5,9 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
-#include <map>
 #include <memory>
 #include <random>
 #include <string>
@@ -123,7 +123,6 @@ struct Rule {
   const char* name;
   Strategy built_in;
   std::shared_ptr<const RoutingStrategy> custom;
-  bool levels;  // Whether it keeps idle instances level.
 };
 
 class RaceTest : public ::testing::TestWithParam<Rule> {
@@ -134,14 +133,21 @@ class RaceTest : public ::testing::TestWithParam<Rule> {
     return options;
   }
 };
+
+const Rule kLeastOutstanding = {"LeastOutstanding", Strategy::kLeastOutstandingRequests, nullptr};
+const Rule kSlowLeastOutstanding = {"SlowLeastOutstanding", Strategy::kRandom,
+                                    std::make_shared<SlowLeastOutstanding>()};
+
+std::string NameOf(const ::testing::TestParamInfo<Rule>& rule) { return rule.param.name; }
 INSTANTIATE_TEST_SUITE_P(, RaceTest,
-                         ::testing::Values(Rule{"SlowLeastOutstanding", Strategy::kRandom,
-                                                std::make_shared<SlowLeastOutstanding>(), true},
-                                           Rule{"SlowAnyone", Strategy::kRandom, std::make_shared<SlowAnyone>(), false},
-                                           Rule{"LeastOutstanding", Strategy::kLeastOutstandingRequests, nullptr, true},
-                                           Rule{"Random", Strategy::kRandom, nullptr, false},
-                                           Rule{"PrefixAware", Strategy::kPrefixAware, nullptr, false}),
-                         [](const auto& rule) { return std::string(rule.param.name); });
+                         ::testing::Values(kLeastOutstanding, kSlowLeastOutstanding,
+                                           Rule{"SlowAnyone", Strategy::kRandom, std::make_shared<SlowAnyone>()},
+                                           Rule{"Random", Strategy::kRandom, nullptr},
+                                           Rule{"PrefixAware", Strategy::kPrefixAware, nullptr}),
+                         NameOf);
+
+class LevelRaceTest : public RaceTest {};
+INSTANTIATE_TEST_SUITE_P(, LevelRaceTest, ::testing::Values(kLeastOutstanding, kSlowLeastOutstanding), NameOf);
 
 // Changes of membership, draining and options that leave the choice among the four as it is.
 class HarmlessWriter {
@@ -200,8 +206,7 @@ TEST_P(RaceTest, NobodyPassesTheHardBoundAndEveryPlaceIsTaken) {
   EXPECT_GT(greatest, 0u);
 }
 
-TEST_P(RaceTest, LeastOutstandingKeepsTheIdleLevel) {
-  if (!GetParam().levels) GTEST_SKIP() << "not what " << GetParam().name << " is for";
+TEST_P(LevelRaceTest, LeastOutstandingKeepsTheIdleLevel) {
   const auto router = MakeRouter(Options(), MakeInstances(4));
   const Meanwhile writer(HarmlessWriter(*router, /*max_outstanding=*/0));
   Crowd crowd(kThreads);
@@ -243,7 +248,7 @@ TEST(ChurnTest, BoundsHoldAndEveryLeaseIsGivenBack) {
       if (stats.outstanding > kWorkers * 10) ++more_than_live;
       ++reads;
     });
-    std::mt19937_64 writer_random(1);  // NOLINT(cert-msc51-cpp)
+    std::mt19937_64 writer_random(1);
     const auto slow = std::make_shared<SlowAnyone>();
     const Meanwhile writer([&] {
       // Lists some of the ids in some order, at times none.
@@ -271,7 +276,7 @@ TEST(ChurnTest, BoundsHoldAndEveryLeaseIsGivenBack) {
     const int steps = test::Scaled(50'000);
     for (unsigned worker = 0; worker < kWorkers; ++worker) {
       workers.emplace_back([&, worker] {
-        std::mt19937_64 random(worker);  // NOLINT(cert-msc51-cpp)
+        std::mt19937_64 random(worker);
         std::vector<Lease> leases(9);
         for (int step = 0; step < steps || changes < kChanges; ++step) {
           if (step % 16 == 0) std::this_thread::yield();  // Or few others run on few cores.

@@ -13,10 +13,6 @@
 
 #include "tests/testing/scale.h"
 
-#if PREFIXROUTE_TEST_SANITIZED
-#include <sanitizer/allocator_interface.h>
-#endif
-
 namespace prefixroute::test {
 
 inline std::atomic<uint64_t> blocks_taken{0};
@@ -43,7 +39,9 @@ inline uint64_t LiveBlocks() { return blocks_taken - blocks_returned; }
 
 #if PREFIXROUTE_TEST_SANITIZED
 
-// The sanitizer's own malloc stays, and tells.
+// The sanitizer's own malloc stays, and tells. GCC has this in its libraries, but the header is Clang's alone.
+extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*malloc_hook)(const volatile void*, size_t),
+                                                         void (*free_hook)(const volatile void*));
 inline const int hooks_installed = __sanitizer_install_malloc_and_free_hooks(
     [](const volatile void*, size_t bytes) { prefixroute::test::CountTaken(bytes); },
     [](const volatile void*) { prefixroute::test::CountReturned(); });
