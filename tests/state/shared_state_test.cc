@@ -255,6 +255,17 @@ TEST(SharedStateTest, ReapTakesBackWhatIsLeftAndFreesTheColumn) {
   EXPECT_THAT(block.Attach(2), IsOk());
 }
 
+TEST(SharedStateTest, ReapFreesTheSlotsOfWhatOnlyTheDeadHad) {
+  const SharedBlock block({2, 2});  // Room for four.
+  const std::unique_ptr<Router> survivor = block.MakeRouter(1, {{"a"}, {"b"}});
+  const Lease lost = AcquireOk(*block.MakeRouter(2, {{"c"}, {"d"}}), {});
+  EXPECT_THAT(survivor->SetInstances({{"e"}, {"f"}}), HasCode(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(survivor->shared_state()->Reap(2), IsOk());
+  EXPECT_THAT(survivor->SetInstances({{"e"}, {"f"}}), IsOk());
+  EXPECT_THAT(survivor->SetInstances({{"c"}, {"d"}}), IsOk());
+  EXPECT_EQ(test::OutstandingOf(*survivor), (std::vector<uint32_t>{0, 0}));
+}
+
 TEST(SharedStateTest, ReapRefusesWhomItMustNot) {
   const SharedBlock block(kSmall);
   const std::unique_ptr<Router> router = block.MakeRouter(7, MakeInstances(1));
