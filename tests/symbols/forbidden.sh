@@ -16,7 +16,7 @@ prints='(_*v?[a-z]*printf(_chk)?|f?puts|f?putc|putchar|fwrite|write|perror|v?sys
 # Whoever includes <iostream> has an ios_base::Init, and some of Abseil's headers do.
 streams='std::(basic_[iof]|i?o?stringstream|ostream|istream|ios_base::[^I]).*'
 throws='(__cxa_throw|absl::.*ThrowBadStatusOrAccess.*|absl::.*Crash.*)'
-clocks='(time|clock|clock_gettime|gettimeofday|nanosleep|usleep|sleep|std::chrono::.*now\(\)|absl::.*Now\(\))'
+clocks='(time|clock|clock_gettime|gettimeofday|std::chrono::.*now\(\)|absl::.*Now\(\))'
 found=$(printf '%s\n' "$used" | grep -Ex "$ends|$prints|$streams|$throws|$clocks" || true)
 if [ -n "$found" ]; then
   printf '%s uses:\n%s\n' "$library" "$found"
