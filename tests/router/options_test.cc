@@ -77,6 +77,11 @@ TEST(OptionsTest, DefaultsAreThoseThatAct) {
   ASSERT_THAT(router->SetInstances(MakeInstances(1, /*max_outstanding=*/1)), IsOk());
   const Lease lease = AcquireOk(*router, ForPrefix("prompt"));
   EXPECT_THAT(router->Acquire(ForPrefix("prompt")), HasCode(absl::StatusCode::kResourceExhausted));
+  // The first 8,192 bytes of a prefix count.
+  ASSERT_THAT(router->SetInstances(MakeInstances(64)), IsOk());
+  const std::string prompt(8192, 'x');
+  EXPECT_EQ(OrderOf(*router, ForPrefix(prompt)), OrderOf(*router, ForPrefix(prompt + "y")));
+  EXPECT_NE(OrderOf(*router, ForPrefix(prompt)), OrderOf(*router, ForPrefix(prompt.substr(1))));
   // Room for 1024.
   EXPECT_THAT(router->SetInstances(MakeInstances(1024)), IsOk());
   EXPECT_THAT(router->SetInstances(MakeInstances(1025)), HasCode(absl::StatusCode::kInvalidArgument));
