@@ -18,6 +18,7 @@
 #include "gtest/gtest.h"
 #include "prefixroute/router.h"
 #include "tests/testing/fleet.h"
+#include "tests/testing/scale.h"
 #include "tests/testing/status_matchers.h"
 
 namespace prefixroute {
@@ -133,10 +134,11 @@ TEST(GoldenOrderTest, EveryRotationOfTheInstancesGivesTheOrder) {
 }
 
 TEST(GoldenOrderTest, EveryShuffleOfTheInstancesGivesTheOrder) {
+  const int shuffles = test::Scaled(100);
   std::mt19937 random(1);
   for (const GoldenFleet& fleet : ReadGolden()) {
     std::vector<Instance> instances = fleet.instances;
-    for (int i = 0; i < 100; ++i) {
+    for (int i = 0; i < shuffles; ++i) {
       std::shuffle(instances.begin(), instances.end(), random);
       ExpectGolden(*test::MakeRouter(WholePrefixes(), instances), fleet);
     }
@@ -145,10 +147,11 @@ TEST(GoldenOrderTest, EveryShuffleOfTheInstancesGivesTheOrder) {
 
 // A router that had other instances, other weights and other orders before, and requests under way.
 TEST(GoldenOrderTest, EveryHistoryOfMembershipGivesTheOrder) {
+  const int histories = test::Scaled(50);
   std::mt19937 random(2);
   for (const GoldenFleet& fleet : ReadGolden()) {
     const std::unique_ptr<Router> router = test::MakeRouter(WholePrefixes(), {});
-    for (int i = 0; i < 50; ++i) {
+    for (int i = 0; i < histories; ++i) {
       std::vector<Lease> leases;
       for (int step = 0; step < 5; ++step) {
         std::vector<Instance> instances = test::MakeInstances(random() % 5);
