@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Choosing and reserving are one step, however many threads race. On few cores a race seldom meets: here strategies
-// from outside give way to other threads between what they see and what they say.
+// Choosing and reserving are one step, however many threads race. On few cores races are rare: here strategies give way
+// to other threads between what they see and what they say.
 
 #include <pthread.h>
 
@@ -18,9 +18,11 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "prefixroute/rendezvous.h"
 #include "prefixroute/router.h"
 #include "prefixroute/strategy.h"
+#include "src/strategy/least_outstanding.h"
+#include "src/strategy/prefix_aware.h"
+#include "src/strategy/random.h"
 #include "tests/testing/fleet.h"
 #include "tests/testing/scale.h"
 
@@ -33,32 +35,21 @@ using test::MakeRouter;
 using test::OutstandingOf;
 using ::testing::ElementsAre;
 
-// The least outstanding, with a pause before the answer.
-class SlowLeastOutstanding final : public RoutingStrategy {
+// A strategy of the library's, with a pause between what it sees and what it says.
+template <typename BuiltIn>
+class Slow final : public RoutingStrategy {
  public:
-  Choice Choose(const FleetView& fleet) const noexcept override {
-    Choice choice;
-    for (uint32_t i = 0; i < fleet.size(); ++i) {
-      if (!fleet.eligible(i)) continue;
-      const uint32_t outstanding = fleet.outstanding(i);
-      if (choice.instance != kNoInstance && outstanding + 1 >= choice.limit) continue;
-      choice.instance = i;
-      choice.limit = outstanding + 1;
-    }
-    std::this_thread::yield();
-    return choice;
-  }
-};
+  template <typename... Arguments>
+  explicit Slow(Arguments... arguments) : built_in_(arguments...) {}
 
-// Anyone that is eligible, with a pause before the answer and without a limit: only the hard bound is left.
-class SlowAnyone final : public RoutingStrategy {
- public:
   Choice Choose(const FleetView& fleet) const noexcept override {
-    Choice choice;
-    choice.instance = RendezvousFirst(fleet.nodes(), fleet.random(), [&](uint32_t i) { return fleet.eligible(i); });
+    const Choice choice = built_in_.Choose(fleet);
     std::this_thread::yield();
     return choice;
   }
+
+ private:
+  BuiltIn built_in_;
 };
 
 // `count` threads that run every round at once.
@@ -134,20 +125,28 @@ class RaceTest : public ::testing::TestWithParam<Rule> {
   }
 };
 
-const Rule kLeastOutstanding = {"LeastOutstanding", Strategy::kLeastOutstandingRequests, nullptr};
-const Rule kSlowLeastOutstanding = {"SlowLeastOutstanding", Strategy::kRandom,
-                                    std::make_shared<SlowLeastOutstanding>()};
+Rule LeastOutstanding() { return {"LeastOutstanding", Strategy::kLeastOutstandingRequests, nullptr}; }
+Rule SlowLeastOutstanding() {
+  return {"SlowLeastOutstanding", Strategy::kRandom, std::make_shared<Slow<internal::LeastOutstandingStrategy>>()};
+}
+Rule SlowRandom() { return {"SlowRandom", Strategy::kPrefixAware, std::make_shared<Slow<internal::RandomStrategy>>()}; }
+Rule PrefixAware() { return {"PrefixAware", Strategy::kPrefixAware, nullptr}; }
+Rule SlowPrefixAware() {
+  return {"SlowPrefixAware", Strategy::kRandom,
+          std::make_shared<Slow<internal::PrefixAwareStrategy>>(RelativeBound{125, 0, 0})};
+}
 
 std::string NameOf(const ::testing::TestParamInfo<Rule>& rule) { return rule.param.name; }
 INSTANTIATE_TEST_SUITE_P(, RaceTest,
-                         ::testing::Values(kLeastOutstanding, kSlowLeastOutstanding,
-                                           Rule{"SlowAnyone", Strategy::kRandom, std::make_shared<SlowAnyone>()},
-                                           Rule{"Random", Strategy::kRandom, nullptr},
-                                           Rule{"PrefixAware", Strategy::kPrefixAware, nullptr}),
+                         ::testing::Values(LeastOutstanding(), SlowLeastOutstanding(), SlowRandom(), PrefixAware(),
+                                           SlowPrefixAware()),
                          NameOf);
 
 class LevelRaceTest : public RaceTest {};
-INSTANTIATE_TEST_SUITE_P(, LevelRaceTest, ::testing::Values(kLeastOutstanding, kSlowLeastOutstanding), NameOf);
+INSTANTIATE_TEST_SUITE_P(, LevelRaceTest, ::testing::Values(LeastOutstanding(), SlowLeastOutstanding()), NameOf);
+
+class RelativeBoundRaceTest : public RaceTest {};
+INSTANTIATE_TEST_SUITE_P(, RelativeBoundRaceTest, ::testing::Values(PrefixAware(), SlowPrefixAware()), NameOf);
 
 // Changes of membership, draining and options that leave the choice among the four as it is.
 class HarmlessWriter {
@@ -184,7 +183,7 @@ TEST_P(RaceTest, NobodyPassesTheHardBoundAndEveryPlaceIsTaken) {
   });
   Crowd crowd(kThreads);
   std::vector<Lease> leases(kThreads);
-  const int rounds = test::Scaled(150);
+  const int rounds = test::Scaled(60);
   for (int round = 0; round < rounds; ++round) {
     std::atomic<int> refused{0};
     crowd.Round([&](unsigned thread) {
@@ -211,7 +210,7 @@ TEST_P(LevelRaceTest, LeastOutstandingKeepsTheIdleLevel) {
   const Meanwhile writer(HarmlessWriter(*router, /*max_outstanding=*/0));
   Crowd crowd(kThreads);
   std::vector<Lease> leases(kThreads);
-  const int rounds = test::Scaled(100);
+  const int rounds = test::Scaled(40);
   for (int round = 0; round < rounds; ++round) {
     crowd.Round([&](unsigned thread) { leases[thread] = test::AcquireOk(*router, {}); });
     const std::vector<uint32_t> outstanding = OutstandingOf(*router);
@@ -221,13 +220,32 @@ TEST_P(LevelRaceTest, LeastOutstandingKeepsTheIdleLevel) {
   }
 }
 
+TEST_P(RelativeBoundRaceTest, HotPrefixPassesNoInstancesShare) {
+  RouterOptions options = Options();
+  options.relative_bound = {125, 0, 0};
+  const auto router = MakeRouter(options, MakeInstances(4));
+  const Meanwhile writer(HarmlessWriter(*router, /*max_outstanding=*/0));
+  Crowd crowd(kThreads);
+  std::vector<Lease> leases(kThreads);
+  const int rounds = test::Scaled(40);
+  for (int round = 0; round < rounds; ++round) {
+    crowd.Round([&](unsigned thread) { leases[thread] = test::AcquireOk(*router, test::ForPrefix("hot")); });
+    std::vector<uint32_t> outstanding = OutstandingOf(*router);
+    outstanding.resize(4);
+    std::sort(outstanding.begin(), outstanding.end());
+    ASSERT_EQ(outstanding[0] + outstanding[1] + outstanding[2] + outstanding[3], 256u) << "round " << round;
+    ASSERT_LE(outstanding[3], 80u) << "round " << round;  // 1.25 * 256 / 4.
+    crowd.Round([&](unsigned thread) { leases[thread].Finish(); });
+  }
+}
+
 // All at once: every kind of request, leases that are held, moved and dropped on other threads, a fleet that comes and
 // goes, strategies and options that change. In the end every lease has been given back, and every call was counted.
 TEST(ChurnTest, BoundsHoldAndEveryLeaseIsGivenBack) {
   constexpr uint32_t kBound = 3;
   constexpr uint32_t kIds = 12;
   constexpr unsigned kWorkers = 8;
-  constexpr uint64_t kChanges = 300;
+  constexpr uint64_t kChanges = 200;
   RouterOptions options;
   options.max_instances = 64;
   const auto router = MakeRouter(options, MakeInstances(kIds, kBound));
@@ -249,7 +267,7 @@ TEST(ChurnTest, BoundsHoldAndEveryLeaseIsGivenBack) {
       ++reads;
     });
     std::mt19937_64 writer_random(1);
-    const auto slow = std::make_shared<SlowAnyone>();
+    const auto slow = std::make_shared<Slow<internal::RandomStrategy>>();
     const Meanwhile writer([&] {
       // Lists some of the ids in some order, at times none.
       std::vector<Instance> all = MakeInstances(kIds, kBound);
