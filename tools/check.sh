@@ -6,11 +6,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# The legs after "gcc" leave out tests/package, which builds for both kinds of library and both compilers already.
+# The legs after "gcc" leave out tests/package, which installs static and shared and uses both with both compilers.
 gcc() { build_and_test gcc; }
-gcc-shared() { build_and_test gcc-shared -LE package; }
 clang() { build_and_test clang -LE package; }
-clang-shared() { build_and_test clang-shared -LE package; }
 asan() { build_and_test asan -LE package; }
 tsan() { build_and_test tsan -LE package; }
 tidy() {
@@ -19,7 +17,7 @@ tidy() {
 format() {
   git ls-files -z '*.h' '*.cc' | xargs -0 clang-format --dry-run -Werror
 }
-all=(format tidy gcc gcc-shared clang clang-shared asan tsan)
+all=(format tidy gcc clang asan tsan)
 
 build_and_test() {
   local preset=$1
