@@ -85,7 +85,7 @@ inline constexpr auto kLog2Table = MakeLog2Table();
 
 // -log2(u) with 57 fraction bits, for u = (hash | 1) / 2^64: from 0 to 64 * 2^57. Never rises as `hash` rises.
 // Within each of 64 segments of the mantissa it is the parabola through three exact points, whose absolute error is
-// below 1e-6 and whose slope stays positive. One multiplication in 128 bits; no libm, whose last bit may differ.
+// below 1e-7 and whose slope stays positive. One multiplication in 128 bits; no libm, whose last bit may differ.
 constexpr uint64_t NegativeLog2(uint64_t hash) {
   hash |= 1;
   const int leading_zeros = __builtin_clzll(hash);

@@ -12,7 +12,7 @@
 namespace prefixroute {
 namespace {
 
-// Chained, so that parts are kept apart; never 0 with a part, so that no scope differs from any.
+// Chained, so that parts are kept apart; the one added keeps a part apart from none.
 uint64_t AddToScopeHash(uint64_t scope_hash, std::string_view part) {
   return part.empty() ? scope_hash : MixBits(scope_hash ^ internal::HashBytes(part)) + 1;
 }

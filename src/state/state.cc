@@ -3,6 +3,7 @@
 #include "src/state/state.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <new>
 #include <thread>
@@ -15,8 +16,11 @@ namespace prefixroute::internal {
 namespace {
 
 constexpr uint64_t kHeapToken = 1;
-// Another process changes membership in microseconds; one that takes this many turns has ended.
-constexpr int kGuardTurns = 1'000'000;
+// Another process changes membership in microseconds, milliseconds for the greatest fleets. One that is still at it
+// after so many turns, two seconds, has ended. Sleeps, for yields alone would take many times that on a busy machine.
+constexpr int kGuardYields = 1'000;
+constexpr int kGuardSleeps = 2'000;
+constexpr std::chrono::milliseconds kGuardSleep(1);
 
 absl::Status CheckMemory(const void* memory) {
   if (memory == nullptr) return absl::InvalidArgumentError("memory is null");
@@ -113,6 +117,12 @@ absl::StatusOr<std::unique_ptr<State>> State::Attach(void* memory, size_t bytes,
     uint64_t nobody = 0;
     if (state->OwnerToken(column).compare_exchange_strong(nobody, token)) {
       state->column_ = column;
+      // Another may have attached the same token meanwhile: at least one of the two sees the other here.
+      for (uint32_t other = 0; other < state->owners_; ++other) {
+        if (other != column && state->OwnerToken(other).load() == token) {
+          return absl::AlreadyExistsError(absl::StrCat("token ", token, " is attached"));
+        }
+      }
       return state;
     }
   }
@@ -236,13 +246,17 @@ absl::Status State::Reap(uint64_t token) {
 absl::Status State::EnterGuard(uint64_t may_take_from) {
   const uint64_t own = token();
   uint64_t holder = 0;
-  for (int turn = 0; turn < kGuardTurns; ++turn) {
+  for (int turn = 0; turn < kGuardYields + kGuardSleeps; ++turn) {
     holder = 0;
     if (header().membership_guard.compare_exchange_strong(holder, own)) return absl::OkStatus();
     if (holder == may_take_from && header().membership_guard.compare_exchange_strong(holder, own)) {
       return absl::OkStatus();
     }
-    std::this_thread::yield();
+    if (turn < kGuardYields) {
+      std::this_thread::yield();
+    } else {
+      std::this_thread::sleep_for(kGuardSleep);
+    }
   }
   return absl::UnavailableError(absl::StrCat("the router of token ", holder,
                                              " is changing membership, and doesn't end: reap it if its process has"));
