@@ -10,22 +10,28 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "benchmarks/replay/replay.h"
+#include "benchmarks/replay/fleet_simulator.h"
+#include "benchmarks/replay/rules/rules.h"
 #include "benchmarks/replay/trace_reader.h"
 #include "benchmarks/replay/workload_generator.h"
-#include "prefixroute/strategy.h"
 
 namespace prefixroute::replay {
 
 struct CommandLine {
   bool help = false;
   bool progress = false;
-  std::vector<Strategy> strategies;
-  std::vector<uint64_t> max_prefix_tokens;  // A row of PREFIX_AWARE for each.
-  ReplayOptions replay;
-  Workload workload;  // Replayed where there is no file.
-  ReadOptions read;   // Of each file.
+  std::vector<NamedRule> rules;
+  FleetOptions fleet;
+  double speed = 1;
+  bool smear = true;
+  ReadOptions read;  // Of each file.
   std::vector<std::string> files;
+  // Where there is no file, one of these.
+  bool is_short_context = false;
+  LongContext long_context;
+  ShortContext short_context;
+  std::string json;  // Where to write it; empty for nowhere.
+  std::string html;
 };
 
 // InvalidArgument names the flag and its value.

@@ -2,12 +2,15 @@
 
 #include "benchmarks/replay/lru_cache.h"
 
+#include <algorithm>
+
 namespace prefixroute::replay {
 
 size_t LruCache::LeadingHits(absl::Span<const BlockId> blocks) const {
-  size_t hits = 0;
-  while (hits < blocks.size() && places_.contains(blocks[hits])) ++hits;
-  return hits;
+  // Since whole prefixes are held, whatever follows a block that is not there is not there either.
+  return static_cast<size_t>(
+      std::partition_point(blocks.begin(), blocks.end(), [this](BlockId block) { return places_.contains(block); }) -
+      blocks.begin());
 }
 
 void LruCache::Use(absl::Span<const BlockId> blocks) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One instance's prefix cache: blocks, the least recently used of which make room.
+// A set of prefixes, as blocks, the least recently used of which make room: what a rule remembers, and the ceiling of
+// what any rule can find.
 
 #ifndef PREFIXROUTE_BENCHMARKS_REPLAY_LRU_CACHE_H_
 #define PREFIXROUTE_BENCHMARKS_REPLAY_LRU_CACHE_H_
@@ -21,9 +22,11 @@ class LruCache {
  public:
   // Room for so many blocks.
   explicit LruCache(uint64_t capacity = UINT64_MAX) : capacity_(capacity) {}
-  LruCache(LruCache&&) = default;  // A copy's places would lie in the original.
+  // A copy's places would lie in the original.
+  LruCache(LruCache&&) = default;
+  LruCache& operator=(LruCache&&) = default;
 
-  // How many of a prompt's leading blocks are cached.
+  // How many of a prompt's leading blocks are there. Each id must name all that precedes its block. O(log(blocks)).
   size_t LeadingHits(absl::Span<const BlockId> blocks) const;
 
   // Makes the blocks of a prompt the most recently used. Where they don't all fit, the first of them stay.

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// prefixroute_replay: prints what each strategy is worth on real traffic. Exits with 0, with 1 where a file can't be
-// read or the output not written, with 2 on a bad command line.
+// prefixroute_replay: prints what each routing rule is worth on real traffic, by simulation. Exits with 0, with 1 where
+// a file can't be read or the output not written, with 2 on a bad command line.
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,9 +16,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "benchmarks/replay/command_line.h"
+#include "benchmarks/replay/fleet_simulator.h"
 #include "benchmarks/replay/progress.h"
-#include "benchmarks/replay/replay.h"
 #include "benchmarks/replay/report.h"
+#include "benchmarks/replay/rules/rules.h"
+#include "benchmarks/replay/smear.h"
 #include "benchmarks/replay/trace.h"
 #include "benchmarks/replay/trace_reader.h"
 #include "benchmarks/replay/workload_generator.h"
@@ -27,6 +31,10 @@ namespace {
 constexpr int kFailed = 1;
 constexpr int kBadCommandLine = 2;
 
+bool AnyUserMessage(const Trace& trace) {
+  return std::any_of(trace.requests.begin(), trace.requests.end(), HasUserMessage);
+}
+
 absl::Status Print(const std::string& text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) {
     return absl::OkStatus();
@@ -34,27 +42,36 @@ absl::Status Print(const std::string& text) {
   return absl::DataLossError("standard output: cannot be written");
 }
 
-absl::Status PrintReplay(const std::string& source, const Trace& trace, const CommandLine& line, Progress* progress) {
-  std::vector<ReportRow> rows;
-  for (const Strategy strategy : line.strategies) {
-    const bool by_prefix = strategy == Strategy::kPrefixAware;
-    for (const uint64_t max_prefix_tokens : by_prefix ? line.max_prefix_tokens : std::vector<uint64_t>{0}) {
-      ReplayOptions options = line.replay;
-      options.router.strategy = strategy;
-      if (by_prefix) options.router.max_prefix_bytes = max_prefix_tokens * kBytesPerToken;
-      absl::StatusOr<ReplayResult> result =
-          Replay(trace, options, absl::StrFormat("%s, row %d", source, rows.size() + 1), progress);
-      if (!result.ok()) return result.status();
-      rows.push_back({strategy, max_prefix_tokens, *std::move(result)});
-    }
-  }
-  const std::string table = RenderTable(trace, OneCacheHitTokens(trace), rows);
-  progress->Clear();
-  return Print(DescribeReplay(source, trace, line.replay) + table);
+absl::Status WriteTo(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  return file ? absl::OkStatus() : absl::DataLossError(path + ": cannot be written");
 }
 
-absl::Status ReplayFile(const std::string& path, const CommandLine& line, Progress* progress) {
-  const absl::StatusOr<TraceFile> file = ReadTrace(path, line.read, progress);
+// Runs every rule on the trace, prints the table and adds the report.
+absl::Status Simulate(const std::string& source, const Trace& trace, const CommandLine& line, Progress* progress,
+                      std::vector<Report>* reports) {
+  Report report = MakeReport(source, trace, line.fleet);
+  if (!line.fleet.events.empty() && line.fleet.events.back().at_us > trace.requests.back().arrival_us) {
+    return absl::InvalidArgumentError(absl::StrCat("--event: ", ScaleEventText(line.fleet.events.back()),
+                                                   ": comes after the last request of ", source));
+  }
+  for (const NamedRule& rule : line.rules) {
+    if (rule.name == "bounded_hash_user" && !AnyUserMessage(trace)) continue;
+    absl::StatusOr<FleetResult> result =
+        SimulateFleet(trace, line.fleet, rule.make, absl::StrCat(source, ", ", rule.name), progress);
+    if (!result.ok()) return result.status();
+    report.rows.push_back({rule.name, *std::move(result)});
+  }
+  progress->Clear();
+  reports->push_back(std::move(report));
+  return Print(absl::StrCat(reports->size() > 1 ? "\n" : "", Describe(reports->back()), RenderTable(reports->back())));
+}
+
+absl::Status SimulateFile(const std::string& path, const CommandLine& line, Progress* progress,
+                          std::vector<Report>* reports) {
+  absl::StatusOr<TraceFile> file = ReadTrace(path, line.read, progress);
   progress->Clear();
   if (!file.ok()) return file.status();
   for (const std::string& reason : file->bad_line_reasons) absl::FPrintF(stderr, "%s\n", reason);
@@ -64,25 +81,43 @@ absl::Status ReplayFile(const std::string& path, const CommandLine& line, Progre
   std::string source = path;
   if (file->bad_lines > 0) absl::StrAppend(&source, " without its ", file->bad_lines, " bad lines");
   if (file->disordered > 0) absl::StrAppend(&source, ", ", file->disordered, " out of order and sorted by time");
-  return PrintReplay(source, file->trace, line, progress);
+  const int64_t quantum_us = line.smear ? SmearQuanta(&file->trace, line.fleet.seed) : 0;
+  if (quantum_us > 0) absl::StrAppendFormat(&source, ", smeared over its %g s", static_cast<double>(quantum_us) / 1e6);
+  if (line.speed != 1) absl::StrAppendFormat(&source, ", %g times as fast", line.speed);
+  file->trace.SpeedUp(line.speed);
+  return Simulate(source, file->trace, line, progress, reports);
 }
 
-absl::Status ReplayAll(const CommandLine& line) {
+absl::Status SimulateGenerated(const CommandLine& line, Progress* progress, std::vector<Report>* reports) {
+  Trace trace =
+      line.is_short_context ? GenerateShortContext(line.short_context) : GenerateLongContext(line.long_context);
+  if (trace.requests.empty()) return absl::InvalidArgumentError("the workload has no request in its time");
+  trace.SpeedUp(line.speed);
+  const std::string source =
+      line.is_short_context
+          ? absl::StrFormat("conversations of %g turns, %g requests a second", line.short_context.mean_turns,
+                            line.short_context.rate)
+          : absl::StrFormat("%d applications of %d tokens, %g requests a second", line.long_context.applications,
+                            line.long_context.prefix_tokens, line.long_context.rate);
+  return Simulate("generated " + source, trace, line, progress, reports);
+}
+
+absl::Status SimulateAll(const CommandLine& line) {
   const bool terminal = isatty(STDERR_FILENO) != 0;
   Progress progress(terminal        ? Progress::Mode::kRewriteLine
                     : line.progress ? Progress::Mode::kNewLines
                                     : Progress::Mode::kOff);
+  std::vector<Report> reports;
   if (line.files.empty()) {
-    const std::string source = absl::StrFormat("%d generated applications", line.workload.applications);
-    return PrintReplay(source, GenerateTrace(line.workload), line, &progress);
+    if (absl::Status done = SimulateGenerated(line, &progress, &reports); !done.ok()) return done;
   }
-  for (size_t i = 0; i < line.files.size(); ++i) {
-    if (i > 0) {
-      if (absl::Status gap = Print("\n"); !gap.ok()) return gap;
-    }
-    if (absl::Status replayed = ReplayFile(line.files[i], line, &progress); !replayed.ok()) return replayed;
+  for (const std::string& file : line.files) {
+    if (absl::Status done = SimulateFile(file, line, &progress, &reports); !done.ok()) return done;
   }
-  return absl::OkStatus();
+  if (!line.json.empty()) {
+    if (absl::Status written = WriteTo(line.json, RenderJson(reports)); !written.ok()) return written;
+  }
+  return Print(TableLegend());
 }
 
 int Main(int argc, char** argv) {
@@ -91,7 +126,7 @@ int Main(int argc, char** argv) {
     absl::FPrintF(stderr, "prefixroute_replay: %s\n", line.status().message());
     return kBadCommandLine;
   }
-  const absl::Status done = line->help ? Print(HelpText()) : ReplayAll(*line);
+  const absl::Status done = line->help ? Print(HelpText()) : SimulateAll(*line);
   if (done.ok()) return 0;
   absl::FPrintF(stderr, "prefixroute_replay: %s\n", done.message());
   return kFailed;

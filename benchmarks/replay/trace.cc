@@ -48,6 +48,12 @@ uint64_t Trace::SortByArrival() {
   return disordered;
 }
 
+void Trace::SpeedUp(double factor) {
+  for (TraceRequest& request : requests) {
+    request.arrival_us = static_cast<int64_t>(static_cast<double>(request.arrival_us) / factor);
+  }
+}
+
 uint64_t Trace::InputTokens() const {
   uint64_t tokens = 0;
   for (const TraceRequest& request : requests) tokens += request.input_tokens;

@@ -48,6 +48,9 @@ struct Trace {
   // Returns how many arrived before the request that stood ahead of them.
   uint64_t SortByArrival();
 
+  // Has requests arrive so many times as fast.
+  void SpeedUp(double factor);
+
   uint64_t InputTokens() const;
 
   // The blocks that a cache can hold: a partial last one is never cached.

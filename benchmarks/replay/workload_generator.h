@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A workload for want of a trace: applications that each send a long prompt of their own (instructions, examples,
-// documents) and behind it a question that nobody asked before.
+// Workloads for want of a trace. Arrivals are a Poisson process. Same workload, same trace, on any machine.
 
 #ifndef PREFIXROUTE_BENCHMARKS_REPLAY_WORKLOAD_GENERATOR_H_
 #define PREFIXROUTE_BENCHMARKS_REPLAY_WORKLOAD_GENERATOR_H_
@@ -12,23 +11,39 @@
 
 namespace prefixroute::replay {
 
-// What all requests of one application begin with.
-inline constexpr uint32_t kApplicationTokens = 8000;
-// The question and the answer: uniform, both ends included.
-inline constexpr uint32_t kMinQuestionTokens = 50;
-inline constexpr uint32_t kMaxQuestionTokens = 350;
-inline constexpr uint32_t kMinOutputTokens = 50;
-inline constexpr uint32_t kMaxOutputTokens = 350;
+// The blocks of generated prompts.
+inline constexpr uint32_t kGeneratedBlockTokens = 32;
 
-struct Workload {
-  uint64_t requests = 2000;
-  uint32_t applications = 64;  // Each request is of a random one.
-  double rate = 20;            // Requests a second; arrivals are a Poisson process.
+// Long context: applications that each send a long prompt of their own (instructions, examples, documents) and behind
+// it a question that nobody asked before. Each request is of a random application.
+struct LongContext {
+  uint32_t applications = 64;
+  uint32_t prefix_tokens = 8000;
+  // Question and answer: uniform from half the mean to one and a half.
+  uint32_t mean_question_tokens = 200;
+  uint32_t mean_output_tokens = 200;
+  double rate = 20;  // Requests a second.
+  double seconds = 3600;
+  uint64_t max_requests = UINT64_MAX;
   uint64_t seed = 1;
 };
+Trace GenerateLongContext(const LongContext& workload);
 
-// About 4 kB a request. Same workload, same trace, on any machine.
-Trace GenerateTrace(const Workload& workload);
+// Short context: conversations of several turns, each of which sends all that was said before. The lengths are
+// exponential, with the means of ShareGPT that the vLLM paper gives (arXiv:2309.06180, section 6.1: 161 tokens of
+// input, 338 of output), cut at 4 and 2,048 tokens; the number of turns is geometric. A turn comes after the answer
+// before it, at 25 ms a token, and an exponential time to think: as if the fleet were never slower than that.
+struct ShortContext {
+  double mean_turns = 5;
+  double mean_user_tokens = 161;
+  double mean_output_tokens = 338;
+  double mean_think_seconds = 20;
+  double rate = 20;  // Requests a second, once conversations begin and end alike often.
+  double seconds = 1800;
+  uint64_t max_requests = UINT64_MAX;
+  uint64_t seed = 1;
+};
+Trace GenerateShortContext(const ShortContext& workload);
 
 }  // namespace prefixroute::replay
 

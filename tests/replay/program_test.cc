@@ -31,41 +31,73 @@ Outcome RunProgram(const std::string& arguments, const std::string& out = TestPa
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, out == kFullDevice ? "" : ReadFile(out), ReadFile(err)};
 }
 
-// The table without its last column, the only one that a clock decides.
+// The rows of all tables.
 std::vector<std::string> Rows(const std::string& out) {
   std::vector<std::string> rows;
   std::istringstream lines(out);
+  bool in_table = false;
   for (std::string line; std::getline(lines, line);) {
-    if (line.find("RANDOM") == 0 || line.find("LEAST_OUTSTANDING_REQUESTS") == 0 || line.find("PREFIX_AWARE") == 0) {
-      rows.push_back(line.substr(0, line.find_last_of(' ')));
-      rows.back().erase(rows.back().find_last_not_of(' ') + 1);
-    }
+    if (in_table && !line.empty()) rows.push_back(line);
+    if (line.empty()) in_table = false;
+    if (line.rfind("rule ", 0) == 0) in_table = true;
   }
   return rows;
 }
 
 TEST(ReplayProgramTest, AloneItPrintsATable) {
-  const Outcome run = RunProgram("");
-  EXPECT_EQ(run.exit_code, 0);
-  EXPECT_NE(run.out.find("64 generated applications: 2000 requests"), std::string::npos) << run.out;
-  EXPECT_EQ(Rows(run.out).size(), 7u) << run.out;
+  const Outcome run = RunProgram("--seconds=60");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_NE(run.out.find("generated 64 applications of 8000 tokens, 20 requests a second: "), std::string::npos)
+      << run.out;
+  EXPECT_EQ(Rows(run.out).size(), 8u) << run.out;
 }
 
-TEST(ReplayProgramTest, TheSameSeedPrintsTheSameTable) {
-  const Outcome run = RunProgram("--limit=300 --max_prefix_tokens=1024");
+TEST(ReplayProgramTest, TheSameSeedPrintsTheSame) {
+  const Outcome run = RunProgram("--limit=300 --gateways=2");
   EXPECT_EQ(run.err, "");
-  ASSERT_EQ(Rows(run.out).size(), 3u) << run.out;
-  EXPECT_EQ(Rows(run.out), Rows(RunProgram("--limit=300 --max_prefix_tokens=1024 --seed=1").out));
-  EXPECT_NE(Rows(run.out), Rows(RunProgram("--limit=300 --max_prefix_tokens=1024 --seed=2").out));
+  ASSERT_EQ(Rows(run.out).size(), 8u) << run.out;
+  EXPECT_EQ(run.out, RunProgram("--limit=300 --gateways=2 --seed=1").out);
+  EXPECT_NE(Rows(run.out), Rows(RunProgram("--limit=300 --gateways=2 --seed=2").out));
 }
 
 TEST(ReplayProgramTest, AFlagHasARowForEachOfItsValues) {
-  const Outcome run = RunProgram("--limit 50 --strategies=PREFIX_AWARE,RANDOM --max_prefix_tokens 16,32,64");
+  const Outcome run = RunProgram("--limit 50 --rules=strict,random --max_prefix_tokens 16,32,64");
   EXPECT_EQ(run.exit_code, 0) << run.err;
   const std::vector<std::string> rows = Rows(run.out);
   ASSERT_EQ(rows.size(), 4u) << run.out;
-  EXPECT_NE(rows[1].find("32 tokens"), std::string::npos);
-  EXPECT_EQ(rows[3].find("RANDOM"), 0u);
+  EXPECT_EQ(rows[1].find("strict_32 "), 0u);
+  EXPECT_EQ(rows[3].find("random "), 0u);
+}
+
+TEST(ReplayProgramTest, CompareRunsAllRules) {
+  const std::string path = WriteFile(
+      "chat", R"({"timestamp": 5, "prompt": "[{\"role\": \"user\", \"content\": \"hi\"}]", "output_bytes": 12})");
+  EXPECT_EQ(Rows(RunProgram("--compare '" + path + "'").out).size(), 15u);
+  // Where no prompt is a chat, one rule has nothing to go by.
+  EXPECT_EQ(Rows(RunProgram("--compare --limit=50 --max_prefix_tokens=64").out).size(), 10u);
+}
+
+TEST(ReplayProgramTest, WorkloadsAreChosenByName) {
+  const Outcome run = RunProgram("--workload=short_context --seconds=30 --turns=3 --rate=5 --rules=random");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_NE(run.out.find("generated conversations of 3 turns, 5 requests a second: "), std::string::npos) << run.out;
+}
+
+TEST(ReplayProgramTest, ScaleEventsAreReported) {
+  const Outcome run = RunProgram("--seconds=120 --rules=random,prefix_tree --event=90s:remove:3,1m:add");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_NE(run.out.find("At 1m:add\nAt 1m30s:remove:3\n"), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find("prefix_tree        1m:add: hits 0."), std::string::npos) << run.out;
+}
+
+TEST(ReplayProgramTest, WritesJson) {
+  const std::string path = TestPath("json");
+  const Outcome run = RunProgram("--limit=100 --rules=random --json='" + path + "'");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_NE(ReadFile(path).find("\"rule\": \"random\""), std::string::npos);
+  const Outcome full = RunProgram("--limit=100 --rules=random --json=/dev/full");
+  EXPECT_EQ(full.exit_code, 1);
+  EXPECT_EQ(full.err, "prefixroute_replay: /dev/full: cannot be written\n");
 }
 
 TEST(ReplayProgramTest, EachFileHasItsTable) {
@@ -76,7 +108,7 @@ TEST(ReplayProgramTest, EachFileHasItsTable) {
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_NE(run.out.find(hashes + ": 1 requests, 700 input tokens"), std::string::npos) << run.out;
   EXPECT_NE(run.out.find(text + ": 1 requests, 2 input tokens"), std::string::npos) << run.out;
-  EXPECT_EQ(Rows(run.out).size(), 14u);
+  EXPECT_EQ(Rows(run.out).size(), 16u);
 }
 
 TEST(ReplayProgramTest, ABrokenFileIsReplayedWithoutItsBadLines) {
@@ -128,10 +160,18 @@ TEST(ReplayProgramTest, NamesTheBadFlagAndItsValue) {
            {"--instances", "--instances: has no value"},
            {"--seeds=1", "--seeds=1: there is no such flag; --help lists them"},
            {"-x", "-x: there is no such flag; --help lists them"},
-           {"--strategies=RANDOM,FASTEST",
-            "--strategies: \"FASTEST\" is none of RANDOM, LEAST_OUTSTANDING_REQUESTS, PREFIX_AWARE"},
-           {"--strategies=", "--strategies: names none"},
-           {"--max_prefix_tokens=", "--max_prefix_tokens: names none"},
+           {"--rules=random,fastest",
+            "--rules: \"fastest\" is none of round_robin, random, least_outstanding, bounded_hash, bounded_hash_user, "
+            "prefix_tree, prefix_score, precise, precise_2, strict, prefix_aware"},
+           {"--rules=", "--rules: names none"},
+           {"--rules=strict --max_prefix_tokens=", "--rules: names none"},
+           {"--gateways=0", "--gateways=0: must be from 1 to 1024"},
+           {"--workload=tiny", "--workload=tiny: must be long_context or short_context"},
+           {"--event=5s:remove:8", "--event: 5s:remove:8: there is no instance 8 then"},
+           {"--event=5:add", "--event: \"5:add\" is none of 300s:add, 300s:remove:INSTANCE, 300s:restart:INSTANCE"},
+           {"--max_sequences=9000", "--max_sequences=9000: must be from 1 to 8192"},
+           {"--warm_up=-1", "--warm_up=-1: must be from 0 to 1e+06"},
+           {"--step_us=0", "--step_us=0: must be from 1 to 1e+09"},
            {"--max_prefix_tokens=512,0", "--max_prefix_tokens: \"0\" is not an integer from 1 to 268435456"},
            {"--max_prefix_tokens=512,", "--max_prefix_tokens: \"\" is not an integer from 1 to 268435456"},
            {"--max_prefix_tokens=268435457",
@@ -145,10 +185,11 @@ TEST(ReplayProgramTest, NamesTheBadFlagAndItsValue) {
            {"--block_tokens=0", "--block_tokens=0: must be from 1 to 1073741824"},
            {"--rate=-1", "--rate=-1: must be from 0.001 to 1e+06"},
            {"--applications=0", "--applications=0: must be from 1 to 1000000"},
-           {"--decode_us_per_token=1000001", "--decode_us_per_token=1000001: must be from 0 to 1000000"},
-           {"--prefill_us_per_token=1000001", "--prefill_us_per_token=1000001: must be from 0 to 1000000"},
+           {"--prefill_us_per_token=-1", "--prefill_us_per_token=-1: must be from 0 to 1e+09"},
            {"--cache_tokens=-5", "--cache_tokens=-5: not a valid value"},
-           {"--limit=1000001", "--limit=1000001: at most 1000000 requests are generated"},
+           {"--rate=1000",
+            "--rate=1000: makes 3600000 requests, more than the 2000000 that are generated at most; set --seconds or "
+            "--limit"},
            {"--progress=maybe", "--progress=maybe: not a valid value"},
        }) {
     const Outcome run = RunProgram(bad.arguments);
@@ -161,22 +202,30 @@ TEST(ReplayProgramTest, NamesTheBadFlagAndItsValue) {
 TEST(ReplayProgramTest, HelpListsTheFlags) {
   const Outcome run = RunProgram("--help");
   EXPECT_EQ(run.exit_code, 0);
-  for (const char* flag : {"--instances=8", "--strategies=", "--max_prefix_tokens=", "--relative_bound_floor=8",
-                           "--cache_tokens=0", "--speed=1", "--seed=1", "--applications=64", "--rate=20"}) {
+  for (const char* flag : {"--instances=8", "--rules=", "--max_prefix_tokens=", "--relative_bound_floor=8",
+                           "--cache_tokens=1300000", "--speed=1", "--seed=1", "--applications=64", "--rate=20"}) {
     EXPECT_NE(run.out.find(flag), std::string::npos) << flag;
   }
 }
 
 TEST(ReplayProgramTest, AHardBoundRefuses) {
-  const Outcome run = RunProgram("--limit=200 --instances=2 --max_outstanding=1 --strategies=RANDOM");
+  const Outcome run = RunProgram("--limit=200 --instances=2 --max_outstanding=1 --rules=random");
   EXPECT_EQ(run.exit_code, 0) << run.err;
   ASSERT_EQ(Rows(run.out).size(), 1u);
   std::istringstream words(Rows(run.out)[0]);
-  std::string strategy, limit, hit_rate, share, busiest, idlest, diverted;
+  std::string word;
+  for (int column = 0; column < 12; ++column) words >> word;
   int refused = 0;
-  words >> strategy >> limit >> hit_rate >> share >> busiest >> idlest >> diverted >> refused;
+  words >> refused;
   EXPECT_GT(refused, 0);
   EXPECT_LT(refused, 200);
+}
+
+TEST(ReplayProgramTest, AnEventAfterTheLastRequestIsNamed) {
+  const Outcome run = RunProgram("--seconds=10 --event=20s:add");
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_EQ(run.err.rfind("prefixroute_replay: --event: 20s:add: comes after the last request of generated", 0), 0u)
+      << run.err;
 }
 
 }  // namespace

@@ -7,7 +7,9 @@
 #include <filesystem>
 #include <string>
 
-#include "benchmarks/replay/replay.h"
+#include "benchmarks/replay/fleet_simulator.h"
+#include "benchmarks/replay/rules/rules.h"
+#include "benchmarks/replay/smear.h"
 #include "benchmarks/replay/trace_reader.h"
 #include "gtest/gtest.h"
 
@@ -41,13 +43,18 @@ TraceFile Read(const std::string& path) {
   return file.ok() ? *std::move(file) : TraceFile();
 }
 
-double HitRate(const Trace& trace, const ReplayOptions& options) {
+FleetResult SimulateRule(const Trace& trace, const std::string& rule, const FleetOptions& options) {
   Progress progress(Progress::Mode::kOff);
-  const absl::StatusOr<ReplayResult> result = Replay(trace, options, "test", &progress);
+  const RuleMaker make_rule = FindRules(rule, {}, {512})->front().make;
+  absl::StatusOr<FleetResult> result = SimulateFleet(trace, options, make_rule, "test", &progress);
   EXPECT_TRUE(result.ok()) << result.status();
-  if (!result.ok()) return -1;
-  EXPECT_EQ(result->served, trace.requests.size());
-  return static_cast<double>(result->hit_tokens) / static_cast<double>(result->input_tokens);
+  if (!result.ok()) return {};
+  EXPECT_EQ(result->ttft_us.size(), trace.requests.size());
+  return *result;
+}
+
+double HitRate(const FleetResult& result) {
+  return static_cast<double>(result.hit_tokens) / static_cast<double>(result.input_tokens);
 }
 
 class RealTracesTest : public testing::TestWithParam<RealTrace> {};
@@ -61,9 +68,13 @@ TEST_P(RealTracesTest, HaveTheirKnownHitRates) {
   const auto one_cache_hit_tokens = static_cast<double>(OneCacheHitTokens(file.trace));
   EXPECT_NEAR(one_cache_hit_tokens / static_cast<double>(file.trace.InputTokens()), GetParam().one_cache_hit_rate,
               0.005);
-  ReplayOptions options;
-  options.router.strategy = Strategy::kRandom;
-  EXPECT_NEAR(HitRate(file.trace, options), GetParam().random_hit_rate, 0.02);
+  FleetOptions options;
+  options.engine.cache_tokens = 0;
+  // What runs at the same time doesn't hit, so engines that are as good as idle are asked for.
+  options.engine.step_us = 1;
+  options.engine.prefill_us_per_token = 0;
+  options.engine.sequence_us = 0;
+  EXPECT_NEAR(HitRate(SimulateRule(file.trace, "random", options)), GetParam().random_hit_rate, 0.02);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RealTracesTest,
@@ -79,23 +90,26 @@ INSTANTIATE_TEST_SUITE_P(All, RealTracesTest,
                            return file.substr(0, file.find('.'));
                          });
 
-// All its requests share their first block of 512 tokens: they have one home, and its bound scatters them.
-TEST(ConversationTraceTest, APrefixLimitThatAllShareIsHardlyBetterThanRandom) {
+// All its requests share their first block of 512 tokens: rules that go by it scatter them, and by learning what
+// follows others stay ahead.
+TEST(ConversationTraceTest, AFixedPrefixThatAllShareIsWorseThanLearnedOnes) {
   constexpr char kFile[] = "mooncake_conversation.jsonl.gz";
   const std::string path = PathOf(kFile);
   if (path.empty()) GTEST_SKIP() << kNotThere << kFile;
-  const Trace trace = Read(path).trace;
-  ReplayOptions options;
-  options.speed = 5;
-  options.router.strategy = Strategy::kRandom;
-  const double random = HitRate(trace, options);
-  options.router.strategy = Strategy::kPrefixAware;
-  options.router.max_prefix_bytes = uint64_t{512} * kBytesPerToken;
-  EXPECT_NEAR(HitRate(trace, options), random, 0.03);
-  options.router.max_prefix_bytes = uint64_t{1024} * kBytesPerToken;
-  const double longer = HitRate(trace, options);
-  EXPECT_GT(longer, 0.29);
-  EXPECT_LT(longer, 0.37);
+  Trace trace = Read(path).trace;
+  EXPECT_GT(SmearQuanta(&trace, 1), 2'900'000);
+  trace.SpeedUp(5);
+  const FleetResult least_outstanding = SimulateRule(trace, "least_outstanding", {});
+  const FleetResult first_block = SimulateRule(trace, "bounded_hash", {});
+  const FleetResult tree = SimulateRule(trace, "prefix_tree", {});
+  const FleetResult score = SimulateRule(trace, "prefix_score", {});
+  const FleetResult precise = SimulateRule(trace, "precise", {});
+  EXPECT_NEAR(HitRate(first_block), HitRate(least_outstanding), 0.03);
+  EXPECT_GT(HitRate(tree), 2 * HitRate(least_outstanding));
+  EXPECT_LT(least_outstanding.MeanTtftUs(), first_block.MeanTtftUs());
+  EXPECT_LT(tree.MeanTtftUs(), least_outstanding.MeanTtftUs());
+  EXPECT_LT(score.MeanTtftUs(), tree.MeanTtftUs());
+  EXPECT_LT(precise.MeanTtftUs(), score.MeanTtftUs());
 }
 
 }  // namespace

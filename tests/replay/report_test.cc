@@ -7,19 +7,35 @@
 
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 
 namespace prefixroute::replay {
 namespace {
 
-Trace TraceOfTokens(const std::vector<uint32_t>& input_tokens) {
-  Trace trace;
-  for (const uint32_t tokens : input_tokens) {
-    TraceRequest request;
-    request.input_tokens = tokens;
-    request.arrival_us = 30'000'000;
-    trace.requests.push_back(request);
-  }
-  return trace;
+// 4 requests of 32 tokens, of which 3 are served by 2 instances.
+Report SmallReport() {
+  Report report;
+  report.source = "some.jsonl";
+  report.requests = 4;
+  report.input_tokens = 128;
+  report.seconds = 30;
+  report.ceiling = 0.75;
+  report.options.instances = 2;
+  FleetResult result;
+  result.requests_by_instance = {1, 2};
+  result.served = 3;
+  result.diverted = 1;
+  result.input_tokens = 96;
+  result.hit_tokens = 32;
+  result.ttft_us = {100'000, 200'000, 900'000};
+  result.goodput = 2;
+  result.refused = 1;
+  result.finished = 3;
+  result.window_us = 30'000'000;
+  result.outstanding_seen = 3;
+  result.series.resize(3);
+  report.rows = {{"prefix_aware", result}};
+  return report;
 }
 
 // The words of the line that begins with `start`.
@@ -30,59 +46,90 @@ std::vector<std::string> Line(const std::string& table, const std::string& start
   return {};
 }
 
-TEST(ReportTest, ARowHasTheFiguresOfItsReplay) {
-  ReplayResult result;
-  result.requests_by_instance = {1, 2};
-  result.served = 3;
-  result.refused = 1;
-  result.diverted = 1;
-  result.input_tokens = 96;
-  result.hit_tokens = 32;
-  result.outstanding_seen = 3;
-  result.acquire_seconds = 0.5;
-  const std::string table = RenderTable(TraceOfTokens({32, 32, 32, 32}), 96, {{Strategy::kPrefixAware, 1024, result}});
-  // 96 of 128; 32 / 96; that of 0.75; 2 and 1 of 1.5; 1 of 3; 1; 3 of 4 arrivals at 2 instances; 4 in 0.5 s.
-  EXPECT_NE(table.find("every request would hit 0.750:"), std::string::npos) << table;
-  EXPECT_EQ(Line(table, "PREFIX_AWARE"), (std::vector<std::string>{"PREFIX_AWARE", "1024", "tokens", "0.333", "44.4%",
-                                                                   "1.33", "0.67", "33.3%", "1", "0.4", "8"}))
+TEST(ReportTest, ARowHasTheFiguresOfItsRun) {
+  const std::string table = RenderTable(SmallReport());
+  EXPECT_EQ(Line(table, "prefix_aware"),
+            (std::vector<std::string>{"prefix_aware", "0.400", "0.200", "0.900", "0.900", "0.333", "44.4%", "0.1",
+                                      "0.1", "1.33", "0.67", "33.3%", "1", "0.4"}))
       << table;
 }
 
 TEST(ReportTest, EveryRowIsALineUnderItsHeading) {
-  ReplayResult result;
-  result.requests_by_instance = {1};
-  result.served = 1;
-  const std::string table = RenderTable(TraceOfTokens({32}), 0,
-                                        {{Strategy::kRandom, 0, result},
-                                         {Strategy::kLeastOutstandingRequests, 0, result},
-                                         {Strategy::kPrefixAware, 16384, result}});
+  Report report = SmallReport();
+  report.rows.push_back({"strict_16384", report.rows[0].result});
+  const std::string table = RenderTable(report);
   const std::vector<std::string> lines = absl::StrSplit(table, '\n');
   size_t heading = 0;
-  while (heading < lines.size() && lines[heading].rfind("strategy", 0) != 0) ++heading;
-  ASSERT_LT(heading + 3, lines.size()) << table;
-  for (size_t i = 1; i <= 3; ++i) EXPECT_EQ(lines[heading + i].size(), lines[heading].size()) << table;
-  EXPECT_EQ(Line(table, "RANDOM")[1], "-");
+  while (heading < lines.size() && lines[heading].rfind("rule", 0) != 0) ++heading;
+  ASSERT_LT(heading + 2, lines.size()) << table;
+  EXPECT_EQ(lines[heading + 1].size(), lines[heading].size()) << table;
+  EXPECT_EQ(lines[heading + 2].size(), lines[heading].size()) << table;
 }
 
 TEST(ReportTest, NothingServedIsNotDividedBy) {
-  ReplayResult result;
-  result.requests_by_instance = {0, 0};
-  const std::string table = RenderTable(Trace(), 0, {{Strategy::kRandom, 0, result}});
-  EXPECT_EQ(Line(table, "RANDOM"),
-            (std::vector<std::string>{"RANDOM", "-", "0.000", "0.0%", "0.00", "0.00", "0.0%", "0", "0.0", "0"}))
-      << table;
+  Report report = SmallReport();
+  report.ceiling = 0;
+  report.rows[0].result = FleetResult();
+  report.rows[0].result.requests_by_instance = {0, 0};
+  EXPECT_EQ(Line(RenderTable(report), "prefix_aware"),
+            (std::vector<std::string>{"prefix_aware", "0.000", "0.000", "0.000", "0.000", "0.000", "0.0%", "0.0", "0.0",
+                                      "0.00", "0.00", "0.0%", "0", "0.0"}));
 }
 
-TEST(ReportTest, SaysWhatWasReplayed) {
-  ReplayOptions options;
-  options.speed = 5;
-  EXPECT_EQ(DescribeReplay("some.jsonl", TraceOfTokens({100, 28}), options),
-            "some.jsonl: 2 requests, 128 input tokens, in 6 seconds (speed 5)\n"
-            "8 instances, each with an unlimited cache\n");
-  options.cache_tokens = 4096;
-  options.instances = 3;
-  EXPECT_NE(DescribeReplay("", Trace(), options).find("3 instances, each with a cache of 4096 tokens\n"),
-            std::string::npos);
+TEST(ReportTest, SaysWhatWasSimulatedAndWhetherTheWarmUpCounts) {
+  Report report = SmallReport();
+  EXPECT_EQ(Describe(report),
+            "some.jsonl: 4 requests, 128 input tokens, in 30 seconds\n"
+            "2 instances, each with a cache of 1300000 tokens; 1 gateway that sees only its own requests\n"
+            "All requests are counted, those that find cold caches at the start too.\n"
+            "One unlimited cache that sees every request would hit 0.750: the ceiling.\n");
+  report.options.engine.cache_tokens = 0;
+  report.options.gateways = 4;
+  report.options.warm_up_us = 5'000'000;
+  report.options.events = {{10'000'000, ScaleEvent::Kind::kAdd, 0}};
+  const std::string text = Describe(report);
+  EXPECT_NE(text.find("an unlimited cache; 4 gateways that see only their own requests\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("the first 5 seconds are not counted.\nAt 10s:add\n"), std::string::npos) << text;
+}
+
+Bucket BucketOf(uint64_t hit_tokens, uint64_t moved) {
+  Bucket bucket;
+  bucket.input_tokens = 100;
+  bucket.hit_tokens = hit_tokens;
+  bucket.known = 10;
+  bucket.moved = moved;
+  return bucket;
+}
+
+TEST(ReportTest, TellsHowSoonTheHitRateIsBackAfterAScaleEvent) {
+  FleetOptions options;
+  options.bucket_us = 10'000'000;
+  options.events = {{20'000'000, ScaleEvent::Kind::kAdd, 0}, {60'000'000, ScaleEvent::Kind::kRestart, 1}};
+  FleetResult result;
+  result.series = {BucketOf(50, 1), BucketOf(50, 1), BucketOf(30, 8), BucketOf(48, 2),
+                   BucketOf(49, 2), BucketOf(50, 0), BucketOf(20, 0), BucketOf(40, 0)};
+  const std::vector<Recovery> recoveries = Recoveries(options, result);
+  ASSERT_EQ(recoveries.size(), 2u);
+  EXPECT_DOUBLE_EQ(recoveries[0].hit_rate_before, 0.5);
+  EXPECT_DOUBLE_EQ(recoveries[0].moved_before, 0.1);
+  EXPECT_DOUBLE_EQ(recoveries[0].moved_after, 0.2);  // Over 6 buckets.
+  EXPECT_DOUBLE_EQ(recoveries[0].seconds, 30);       // 0.49 is within 2 %.
+  EXPECT_LT(recoveries[1].seconds, 0);               // Never.
+}
+
+TEST(ReportTest, JsonHasTheFiguresOfTheTable) {
+  const std::vector<Report> reports = {SmallReport()};
+  const nlohmann::json json = nlohmann::json::parse(RenderJson(reports));
+  ASSERT_EQ(json.size(), 1u);
+  EXPECT_EQ(json[0]["source"], "some.jsonl");
+  EXPECT_EQ(json[0]["options"]["cache_tokens"], 1'300'000);
+  const nlohmann::json& row = json[0]["rules"][0];
+  EXPECT_EQ(row["rule"], "prefix_aware");
+  EXPECT_DOUBLE_EQ(row["ttft_seconds"]["p90"], 0.9);
+  EXPECT_DOUBLE_EQ(row["goodput"], 2.0 / 30);
+  EXPECT_EQ(row["refused"], 1);
+  EXPECT_EQ(row["requests_by_instance"], (std::vector<uint64_t>{1, 2}));
+  EXPECT_EQ(row["series"]["requests"].size(), 3u);
 }
 
 }  // namespace

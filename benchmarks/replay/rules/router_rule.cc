@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The router under test, used as a gateway uses it. What a gateway tells the router beside Acquire() and Finish() is
+// said here, and only here.
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "benchmarks/replay/rules/rules.h"
+#include "prefixroute/router.h"
+
+namespace prefixroute::replay {
+namespace {
+
+class RouterRule : public Rule {
+ public:
+  RouterRule(const RuleContext& context, const RouterOptions& options)
+      : options_(options), max_outstanding_(context.max_outstanding) {
+    options_.max_instances = context.max_instances;
+  }
+
+  absl::Status SetInstances(absl::Span<const uint32_t> instances) override {
+    instances_.assign(instances.begin(), instances.end());
+    std::vector<Instance> fleet;
+    for (const uint32_t instance : instances) {
+      fleet.push_back({absl::StrCat("instance-", instance), 1.0, max_outstanding_});
+    }
+    if (router_ != nullptr) return router_->SetInstances(fleet);
+    absl::StatusOr<std::unique_ptr<Router>> router = Router::Create(options_, fleet);
+    if (!router.ok()) return router.status();
+    router_ = *std::move(router);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<Placement> Place(uint32_t slot, const Arrival& arrival) override {
+    Request request;
+    request.prefix = arrival.trace.Prefix(arrival.request, options_.max_prefix_bytes, &prefix_buffer_);
+    request.random = arrival.random;
+    absl::StatusOr<Lease> lease = router_->Acquire(request);
+    if (!lease.ok()) return lease.status();
+    const Decision& decision = lease->decision();
+    const Placement placement = {instances_[decision.instance], decision.reason == Reason::kDivertedByLoad ||
+                                                                    decision.reason == Reason::kDivertedUnavailable};
+    if (leases_.size() <= slot) leases_.resize(slot + 1);
+    leases_[slot] = *std::move(lease);
+    return placement;
+  }
+
+  void Finish(uint32_t slot) override { leases_[slot].Finish(); }
+
+ private:
+  RouterOptions options_;
+  uint32_t max_outstanding_;
+  std::vector<uint32_t> instances_;  // In the order of the router's indexes.
+  std::unique_ptr<Router> router_;
+  std::vector<Lease> leases_;  // By slot.
+  std::string prefix_buffer_;
+};
+
+}  // namespace
+
+std::unique_ptr<Rule> MakeRouterRule(const RuleContext& context, const RouterOptions& options) {
+  return std::make_unique<RouterRule>(context, options);
+}
+
+}  // namespace prefixroute::replay
