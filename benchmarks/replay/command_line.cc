@@ -63,6 +63,8 @@ ABSL_FLAG(double, warm_up, 0, "seconds at the start whose requests are not count
 ABSL_FLAG(double, ttft_limit, static_cast<double>(kFleet.ttft_limit_us) / 1e6,
           "seconds to the first token within which a request is goodput");
 ABSL_FLAG(double, bucket, static_cast<double>(kFleet.bucket_us) / 1e6, "seconds a point of the time series");
+ABSL_FLAG(bool, seeds_table, false,
+          "in place of all else: the experiment that was published with PREFIX_AWARE, beside its figures");
 ABSL_FLAG(std::string, json, "", "file to write all figures to, as JSON");
 ABSL_FLAG(std::string, html, "", "file to write a page with charts to");
 ABSL_FLAG(std::string, workload, "long_context",
@@ -250,6 +252,8 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, char** argv) {
   line.smear = absl::GetFlag(FLAGS_smear);
   line.json = absl::GetFlag(FLAGS_json);
   line.html = absl::GetFlag(FLAGS_html);
+  line.seeds_table = absl::GetFlag(FLAGS_seeds_table);
+  line.seconds = absl::GetFlag(FLAGS_seconds);
   FleetOptions& fleet = line.fleet;
   fleet.instances = absl::GetFlag(FLAGS_instances);
   fleet.gateways = absl::GetFlag(FLAGS_gateways);
@@ -264,6 +268,9 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, char** argv) {
   fleet.ttft_limit_us = Us(absl::GetFlag(FLAGS_ttft_limit));
   fleet.bucket_us = Us(absl::GetFlag(FLAGS_bucket));
   fleet.seed = absl::GetFlag(FLAGS_seed);
+  if (line.seeds_table && !line.files.empty()) {
+    return Bad(absl::StrFormat("--seeds_table: takes no trace, but there is %s", line.files.front()));
+  }
   if (absl::Status events = SetEvents(&line); !events.ok()) return events;
   if (absl::Status rules = SetRules(&line); !rules.ok()) return rules;
   if (absl::Status workload = SetWorkload(&line); !workload.ok()) return workload;

@@ -30,6 +30,9 @@ struct CommandLine {
   bool is_short_context = false;
   LongContext long_context;
   ShortContext short_context;
+  // In place of all of these: RunPublishedExperiment(), of so many seconds; 0 for as long as it is.
+  bool seeds_table = false;
+  double seconds = 0;
   std::string json;  // Where to write it; empty for nowhere.
   std::string html;
 };

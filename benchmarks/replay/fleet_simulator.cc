@@ -130,15 +130,18 @@ Bucket& FleetSimulator::BucketOf(int64_t arrival_us) {
 }
 
 void FleetSimulator::TrackMove(absl::Span<const BlockId> blocks, uint32_t instance, Bucket* bucket) {
+  size_t seen = 0;
   uint32_t before = UINT32_MAX;
   for (const BlockId block : blocks) {
     const auto [last, is_new] = last_instance_.try_emplace(block, instance);
     if (is_new) continue;
+    ++seen;
     before = last->second;
     last->second = instance;
   }
-  bucket->known += before != UINT32_MAX ? 1 : 0;
-  bucket->moved += before != UINT32_MAX && before != instance ? 1 : 0;
+  if (2 * seen <= blocks.size()) return;
+  ++bucket->known;
+  bucket->moved += before != instance ? 1 : 0;
 }
 
 absl::Status FleetSimulator::Arrive(uint32_t index) {

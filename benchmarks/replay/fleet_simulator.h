@@ -41,8 +41,8 @@ struct Bucket {
   int64_t ttft_us = 0;
   uint64_t input_tokens = 0;
   uint64_t hit_tokens = 0;
-  // Requests a part of whose prompt was seen before, and those of them that went elsewhere than the longest part that
-  // was seen had gone last. Counted only where there are scale events.
+  // Requests more than half of whose full blocks were seen before, and those of them that went elsewhere than the last
+  // of these blocks had gone last. Counted only where there are scale events.
   uint64_t known = 0;
   uint64_t moved = 0;
 };

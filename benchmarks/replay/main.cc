@@ -18,6 +18,7 @@
 #include "benchmarks/replay/command_line.h"
 #include "benchmarks/replay/fleet_simulator.h"
 #include "benchmarks/replay/progress.h"
+#include "benchmarks/replay/published_experiment.h"
 #include "benchmarks/replay/report.h"
 #include "benchmarks/replay/rules/rules.h"
 #include "benchmarks/replay/smear.h"
@@ -102,22 +103,35 @@ absl::Status SimulateGenerated(const CommandLine& line, Progress* progress, std:
   return Simulate("generated " + source, trace, line, progress, reports);
 }
 
+absl::Status WriteReports(const CommandLine& line, const std::vector<Report>& reports) {
+  if (!line.json.empty()) {
+    if (absl::Status written = WriteTo(line.json, RenderJson(reports)); !written.ok()) return written;
+  }
+  return line.html.empty() ? absl::OkStatus() : WriteTo(line.html, RenderHtml(reports));
+}
+
 absl::Status SimulateAll(const CommandLine& line) {
   const bool terminal = isatty(STDERR_FILENO) != 0;
   Progress progress(terminal        ? Progress::Mode::kRewriteLine
                     : line.progress ? Progress::Mode::kNewLines
                                     : Progress::Mode::kOff);
   std::vector<Report> reports;
+  if (line.seeds_table) {
+    absl::StatusOr<std::vector<Report>> run = RunPublishedExperiment(line.fleet.seed, line.seconds, &progress);
+    progress.Clear();
+    if (!run.ok()) return run.status();
+    reports = *std::move(run);
+    if (absl::Status printed = Print(RenderPublishedExperiment(reports)); !printed.ok()) return printed;
+    return WriteReports(line, reports);
+  }
   if (line.files.empty()) {
     if (absl::Status done = SimulateGenerated(line, &progress, &reports); !done.ok()) return done;
   }
   for (const std::string& file : line.files) {
     if (absl::Status done = SimulateFile(file, line, &progress, &reports); !done.ok()) return done;
   }
-  if (!line.json.empty()) {
-    if (absl::Status written = WriteTo(line.json, RenderJson(reports)); !written.ok()) return written;
-  }
-  return Print(TableLegend());
+  if (absl::Status printed = Print(TableLegend()); !printed.ok()) return printed;
+  return WriteReports(line, reports);
 }
 
 int Main(int argc, char** argv) {

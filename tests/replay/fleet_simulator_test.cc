@@ -151,6 +151,19 @@ TEST(FleetSimulatorTest, ARestartLosesTheCacheAndWhatRuns) {
   }
 }
 
+TEST(FleetSimulatorTest, AKnownBeginningIsNoKnownPrompt) {
+  Trace trace;
+  for (int i = 0; i < 8; ++i) {
+    trace.requests.push_back(
+        TextRequest(i * 1'000'000, prompt_a.substr(64) + std::string(64, static_cast<char>(i)), 1));
+  }
+  FleetOptions options = Small(2);
+  options.events = {{3'500'000, ScaleEvent::Kind::kAdd, 0}};
+  const FleetResult result = SimulateOk(trace, options, "round_robin");
+  ASSERT_EQ(result.series.size(), 1u);
+  EXPECT_EQ(result.series[0].known, 0u);  // Of two blocks one.
+}
+
 TEST(FleetSimulatorTest, CountsRequestsThatGoElsewhereThanTheirPrefixWent) {
   Trace trace;
   // Round robin over two: a known prompt stays away from where it last was; over one it can't.

@@ -90,6 +90,23 @@ TEST(ReplayProgramTest, ScaleEventsAreReported) {
   EXPECT_NE(run.out.find("prefix_tree        1m:add: hits 0."), std::string::npos) << run.out;
 }
 
+TEST(ReplayProgramTest, TheSeedsTableStandsBesideThePublishedFigures) {
+  const Outcome run = RunProgram("--seeds_table --seconds=60");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_NE(run.out.find("long context: "), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find("short context: "), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find("7 instances"), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find("25 to 82 %"), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find("Chosen so that RANDOM hits as published"), std::string::npos) << run.out;
+}
+
+TEST(ReplayProgramTest, WritesAPage) {
+  const std::string path = TestPath("html");
+  const Outcome run = RunProgram("--limit=100 --rules=random --html='" + path + "'");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(ReadFile(path).rfind("<!DOCTYPE html>", 0), 0u);
+}
+
 TEST(ReplayProgramTest, WritesJson) {
   const std::string path = TestPath("json");
   const Outcome run = RunProgram("--limit=100 --rules=random --json='" + path + "'");
@@ -170,6 +187,7 @@ TEST(ReplayProgramTest, NamesTheBadFlagAndItsValue) {
            {"--event=5s:remove:8", "--event: 5s:remove:8: there is no instance 8 then"},
            {"--event=5:add", "--event: \"5:add\" is none of 300s:add, 300s:remove:INSTANCE, 300s:restart:INSTANCE"},
            {"--max_sequences=9000", "--max_sequences=9000: must be from 1 to 8192"},
+           {"--seeds_table trace.jsonl", "--seeds_table: takes no trace, but there is trace.jsonl"},
            {"--warm_up=-1", "--warm_up=-1: must be from 0 to 1e+06"},
            {"--step_us=0", "--step_us=0: must be from 1 to 1e+09"},
            {"--max_prefix_tokens=512,0", "--max_prefix_tokens: \"0\" is not an integer from 1 to 268435456"},

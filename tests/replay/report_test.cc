@@ -132,5 +132,39 @@ TEST(ReportTest, JsonHasTheFiguresOfTheTable) {
   EXPECT_EQ(row["series"]["requests"].size(), 3u);
 }
 
+TEST(ReportTest, ThePageIsOneFileWithAChartOfEachKind) {
+  Report report = SmallReport();
+  report.source = "<some & \"quoted\">.jsonl";
+  report.options.events = {{10'000'000, ScaleEvent::Kind::kAdd, 0}};
+  for (Bucket& bucket : report.rows[0].result.series) {
+    bucket.first_tokens = 1;
+    bucket.ttft_us = 1000;
+  }
+  report.rows[0].result.series[1].ttft_us = 2000;
+  const std::vector<Report> reports = {report};
+  const std::string page = RenderHtml(reports);
+  for (const char* title : {"Time to the first token", "Hit rate", "Balance", "Hit rate over time",
+                            "Mean time to the first token over time", "When the fleet changes", "All figures"}) {
+    EXPECT_NE(page.find("<h3>" + std::string(title) + "</h3>"), std::string::npos) << title;
+  }
+  EXPECT_NE(page.find("&lt;some &amp; &quot;quoted&quot;&gt;.jsonl"), std::string::npos);
+  EXPECT_EQ(page.find("<some"), std::string::npos);
+  EXPECT_NE(page.find("prefers-color-scheme: dark"), std::string::npos);
+  // Nothing is fetched from elsewhere, and no figure is missing.
+  for (const char* foreign : {"http", "src=", "url(", "<script", "nan", "inf"}) {
+    EXPECT_EQ(page.find(foreign), std::string::npos) << foreign;
+  }
+}
+
+TEST(ReportTest, APageOfNothingServedHasNoBrokenChart) {
+  Report report = SmallReport();
+  report.rows[0].result = FleetResult();
+  report.rows[0].result.requests_by_instance = {0, 0};
+  const std::vector<Report> reports = {report};
+  const std::string page = RenderHtml(reports);
+  EXPECT_EQ(page.find("<h3>Time to the first token</h3>"), std::string::npos);
+  EXPECT_EQ(page.find("nan"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace prefixroute::replay
