@@ -74,7 +74,7 @@ ABSL_FLAG(uint32_t, applications, kLongContext.applications, "long_context: appl
 ABSL_FLAG(uint32_t, question_tokens, kLongContext.mean_question_tokens,
           "long_context: new tokens behind the shared prompt, mean");
 ABSL_FLAG(double, turns, prefixroute::replay::ShortContext().mean_turns, "short_context: turns a conversation, mean");
-ABSL_FLAG(double, rate, kLongContext.rate, "generated workload: requests a second");
+ABSL_FLAG(double, rate, 0, "generated workload: requests a second; 0: 10 of long_context, 20 of short_context");
 ABSL_FLAG(double, seconds, 0,
           "generated workload: how long; 0: an hour of long_context, half an hour of short_context");
 
@@ -88,7 +88,6 @@ constexpr uint32_t kMaxStepTokens = 1 << 24;
 constexpr uint64_t kMaxGeneratedRequests = 2'000'000;
 constexpr double kMinSpeed = 0.01;
 constexpr double kMaxSpeed = 1e6;
-constexpr double kMinRate = 0.001;
 constexpr double kMaxRate = 1e6;
 constexpr double kMaxSeconds = 1e6;
 
@@ -164,7 +163,7 @@ absl::Status CheckRanges() {
            CheckRange<uint32_t>(FLAGS_applications, 1, kMaxApplications),
            CheckRange<uint32_t>(FLAGS_question_tokens, 1, kMaxTokens / 4),
            CheckRange<double>(FLAGS_turns, 1, 1000),
-           CheckRange<double>(FLAGS_rate, kMinRate, kMaxRate),
+           CheckRange<double>(FLAGS_rate, 0, kMaxRate),
            CheckRange<double>(FLAGS_seconds, 0, kMaxSeconds),
        }) {
     if (!status.ok()) return status;
@@ -224,16 +223,18 @@ absl::Status SetWorkload(CommandLine* line) {
   long_context.applications = absl::GetFlag(FLAGS_applications);
   long_context.mean_question_tokens = absl::GetFlag(FLAGS_question_tokens);
   short_context.mean_turns = absl::GetFlag(FLAGS_turns);
-  long_context.rate = short_context.rate = absl::GetFlag(FLAGS_rate);
+  if (absl::GetFlag(FLAGS_rate) > 0) long_context.rate = short_context.rate = absl::GetFlag(FLAGS_rate);
   long_context.seed = short_context.seed = absl::GetFlag(FLAGS_seed);
   if (absl::GetFlag(FLAGS_seconds) > 0) long_context.seconds = short_context.seconds = absl::GetFlag(FLAGS_seconds);
   if (line->read.limit > 0) long_context.max_requests = short_context.max_requests = line->read.limit;
-  const double requests = long_context.rate * (line->is_short_context ? short_context.seconds : long_context.seconds);
-  if (line->files.empty() && std::min<double>(requests, long_context.max_requests) > kMaxGeneratedRequests) {
+  const double rate = line->is_short_context ? short_context.rate : long_context.rate;
+  const double requests = rate * (line->is_short_context ? short_context.seconds : long_context.seconds);
+  if (line->files.empty() &&
+      std::min(requests, static_cast<double>(long_context.max_requests)) > kMaxGeneratedRequests) {
     return Bad(
-        absl::StrFormat("--rate=%g: makes %.0f requests, more than the %d that are generated at most; set "
-                        "--seconds or --limit",
-                        long_context.rate, requests, kMaxGeneratedRequests));
+        absl::StrFormat("--rate=%g: makes %.0f requests, more than the %d that are generated at most; set --seconds or "
+                        "--limit",
+                        rate, requests, kMaxGeneratedRequests));
   }
   return absl::OkStatus();
 }

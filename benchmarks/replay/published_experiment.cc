@@ -14,7 +14,6 @@ namespace prefixroute::replay {
 namespace {
 
 constexpr uint32_t kInstances = 7;
-constexpr double kRate = 20;
 // What the strict rule looks at: most of an application's prompt begins alike; a conversation's first words tell it.
 constexpr uint64_t kLongStrictTokens = 1024;
 constexpr uint64_t kShortStrictTokens = 64;
@@ -27,21 +26,6 @@ struct Published {
 };
 constexpr Published kPublished[] = {{"25 to 82 %", "-71 to -77 %", "-33 to -37 %", "+15 to +16 %"},
                                     {"30 to 80 %", "-13 to -16 %", "-24 to -37 %", "+1.7 to +2.0 %"}};
-
-LongContext LongWorkload() {
-  LongContext workload;
-  workload.applications = 450;           // So that RANDOM hits 25 %.
-  workload.mean_question_tokens = 1344;  // A warm prompt takes 63 ms on an idle instance.
-  workload.rate = kRate / 2;
-  return workload;
-}
-
-ShortContext ShortWorkload() {
-  ShortContext workload;
-  workload.mean_turns = 4.2;  // So that RANDOM hits 30 %.
-  workload.rate = kRate;
-  return workload;
-}
 
 absl::StatusOr<Report> RunWorkload(const std::string& source, const Trace& trace, uint64_t strict_tokens, uint64_t seed,
                                    Progress* progress) {
@@ -97,8 +81,8 @@ std::string RenderWorkload(const Report& report, const Published& published) {
 }  // namespace
 
 absl::StatusOr<std::vector<Report>> RunPublishedExperiment(uint64_t seed, double seconds, Progress* progress) {
-  LongContext long_context = LongWorkload();
-  ShortContext short_context = ShortWorkload();
+  LongContext long_context;
+  ShortContext short_context;
   long_context.seed = short_context.seed = seed;
   if (seconds > 0) long_context.seconds = short_context.seconds = seconds;
   std::vector<Report> reports;

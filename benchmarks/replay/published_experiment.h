@@ -5,6 +5,8 @@
 //
 // What it doesn't say was chosen so that RANDOM's side comes out as published, a hit rate of 25 % and of 30 %: the
 // number of applications, and the number of turns. The rates are such that RANDOM copes. PREFIX_AWARE's side follows.
+// These are the defaults of LongContext and ShortContext.
+//
 // Arrivals don't wait for answers here, so throughput can only differ once a rule can't keep up.
 
 #ifndef PREFIXROUTE_BENCHMARKS_REPLAY_PUBLISHED_EXPERIMENT_H_

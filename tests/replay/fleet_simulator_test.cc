@@ -201,6 +201,8 @@ TEST(FleetSimulatorTest, TheSeedDecidesEverything) {
 // prefixes are ahead of those that don't.
 TEST(FleetSimulatorTest, RulesThatLookAtPrefixesAreAheadOnLongContext) {
   LongContext workload;
+  workload.applications = 64;
+  workload.mean_question_tokens = 200;
   workload.rate = 15;
   workload.seconds = 200;
   const Trace trace = GenerateLongContext(workload);

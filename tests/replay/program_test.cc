@@ -47,7 +47,7 @@ std::vector<std::string> Rows(const std::string& out) {
 TEST(ReplayProgramTest, AloneItPrintsATable) {
   const Outcome run = RunProgram("--seconds=60");
   EXPECT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_NE(run.out.find("generated 64 applications of 8000 tokens, 20 requests a second: "), std::string::npos)
+  EXPECT_NE(run.out.find("generated 450 applications of 8000 tokens, 10 requests a second: "), std::string::npos)
       << run.out;
   EXPECT_EQ(Rows(run.out).size(), 8u) << run.out;
 }
@@ -201,7 +201,7 @@ TEST(ReplayProgramTest, NamesTheBadFlagAndItsValue) {
            {"--speed=0", "--speed=0: must be from 0.01 to 1e+06"},
            {"--speed=nan", "--speed=nan: must be from 0.01 to 1e+06"},
            {"--block_tokens=0", "--block_tokens=0: must be from 1 to 1073741824"},
-           {"--rate=-1", "--rate=-1: must be from 0.001 to 1e+06"},
+           {"--rate=-1", "--rate=-1: must be from 0 to 1e+06"},
            {"--applications=0", "--applications=0: must be from 1 to 1000000"},
            {"--prefill_us_per_token=-1", "--prefill_us_per_token=-1: must be from 0 to 1e+09"},
            {"--cache_tokens=-5", "--cache_tokens=-5: not a valid value"},
@@ -221,7 +221,7 @@ TEST(ReplayProgramTest, HelpListsTheFlags) {
   const Outcome run = RunProgram("--help");
   EXPECT_EQ(run.exit_code, 0);
   for (const char* flag : {"--instances=8", "--rules=", "--max_prefix_tokens=", "--relative_bound_floor=8",
-                           "--cache_tokens=1300000", "--speed=1", "--seed=1", "--applications=64", "--rate=20"}) {
+                           "--cache_tokens=1300000", "--speed=1", "--seed=1", "--applications=450", "--rate=0"}) {
     EXPECT_NE(run.out.find(flag), std::string::npos) << flag;
   }
 }

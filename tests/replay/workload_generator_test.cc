@@ -55,6 +55,9 @@ TEST(LongContextTest, MoreRequestsContinueFewer) {
 TEST(LongContextTest, IsTheSameEverywhere) {
   LongContext workload;
   workload.max_requests = 1000;
+  workload.applications = 64;
+  workload.mean_question_tokens = 200;
+  workload.rate = 20;
   const Trace trace = GenerateLongContext(workload);
   EXPECT_EQ(trace.requests.back().arrival_us, 50'983'956);
   EXPECT_EQ(trace.requests.back().input_tokens, 8133u);
@@ -64,6 +67,7 @@ TEST(LongContextTest, IsTheSameEverywhere) {
 TEST(LongContextTest, ApplicationsShareTheirPromptAndNothingElse) {
   LongContext workload;
   workload.max_requests = 640;
+  workload.applications = 64;
   const Trace trace = GenerateLongContext(workload);
   const size_t shared_blocks = workload.prefix_tokens / kGeneratedBlockTokens;
   ExpectBlocksCoverPrompts(trace);
@@ -83,6 +87,8 @@ TEST(LongContextTest, ApplicationsShareTheirPromptAndNothingElse) {
 TEST(LongContextTest, HasTheStatisticsItNames) {
   LongContext workload;
   workload.max_requests = 6400;
+  workload.applications = 64;
+  workload.mean_question_tokens = 200;
   workload.rate = 50;
   const Trace trace = GenerateLongContext(workload);
   const auto n = static_cast<double>(workload.max_requests);
@@ -144,6 +150,7 @@ TEST(ShortContextTest, ATurnGoesOnFromTheOneBeforeIt) {
 // Tolerances of 5 standard deviations.
 TEST(ShortContextTest, HasTheStatisticsItNames) {
   ShortContext workload;
+  workload.mean_turns = 5;
   workload.mean_think_seconds = 1;
   workload.seconds = 3000;
   workload.rate = 10;
