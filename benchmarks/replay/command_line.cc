@@ -17,16 +17,18 @@
 
 namespace {
 
-const prefixroute::replay::FleetOptions kFleet;
-const prefixroute::replay::EngineOptions kEngine;
-const prefixroute::replay::LongContext kLongContext;
-const prefixroute::RelativeBound kRelativeBound;
+constexpr prefixroute::replay::EngineOptions kEngine;
+constexpr prefixroute::replay::LongContext kLongContext;
+constexpr prefixroute::RelativeBound kRelativeBound;
+
+// A function, since its vector can't be a constant.
+prefixroute::replay::FleetOptions Fleet() { return {}; }
 
 }  // namespace
 
 ABSL_FLAG(bool, help, false, "print this and exit");
 ABSL_FLAG(bool, progress, false, "show progress even where stderr is no terminal");
-ABSL_FLAG(uint64_t, seed, kFleet.seed, "of all that is random; the same seed gives the same figures");
+ABSL_FLAG(uint64_t, seed, Fleet().seed, "of all that is random; the same seed gives the same figures");
 ABSL_FLAG(uint64_t, limit, 0, "requests of each file, or of the generated workload, that are replayed; 0: all");
 ABSL_FLAG(std::vector<std::string>, rules,
           std::vector<std::string>({"random", "least_outstanding", "strict", "prefix_aware"}),
@@ -40,10 +42,10 @@ ABSL_FLAG(uint32_t, relative_bound_factor_percent, kRelativeBound.factor_percent
 ABSL_FLAG(uint32_t, relative_bound_margin, kRelativeBound.margin,
           "requests above the mean that the relative bound always allows");
 ABSL_FLAG(uint32_t, relative_bound_floor, kRelativeBound.floor, "requests that the relative bound always allows");
-ABSL_FLAG(uint32_t, max_outstanding, kFleet.max_outstanding,
+ABSL_FLAG(uint32_t, max_outstanding, Fleet().max_outstanding,
           "the hard bound of requests that a gateway has outstanding on an instance; 0: none");
-ABSL_FLAG(uint32_t, instances, kFleet.instances, "engines");
-ABSL_FLAG(uint32_t, gateways, kFleet.gateways,
+ABSL_FLAG(uint32_t, instances, Fleet().instances, "engines");
+ABSL_FLAG(uint32_t, gateways, Fleet().gateways,
           "replicas of the gateway, each with a router of its own that sees only its own requests");
 ABSL_FLAG(std::vector<std::string>, event, {},
           "changes of the fleet: TIME:add, TIME:remove:INSTANCE, TIME:restart:INSTANCE; a time is 300s, 5m");
@@ -60,9 +62,9 @@ ABSL_FLAG(uint32_t, block_tokens, prefixroute::replay::ReadOptions().text_block_
 ABSL_FLAG(double, speed, 1, "requests arrive so many times as fast as the trace says");
 ABSL_FLAG(bool, smear, true, "spread requests of one timestamp till the next, where most share theirs with others");
 ABSL_FLAG(double, warm_up, 0, "seconds at the start whose requests are not counted");
-ABSL_FLAG(double, ttft_limit, static_cast<double>(kFleet.ttft_limit_us) / 1e6,
+ABSL_FLAG(double, ttft_limit, static_cast<double>(Fleet().ttft_limit_us) / 1e6,
           "seconds to the first token within which a request is goodput");
-ABSL_FLAG(double, bucket, static_cast<double>(kFleet.bucket_us) / 1e6, "seconds a point of the time series");
+ABSL_FLAG(double, bucket, static_cast<double>(Fleet().bucket_us) / 1e6, "seconds a point of the time series");
 ABSL_FLAG(bool, seeds_table, false,
           "in place of all else: the experiment that was published with PREFIX_AWARE, beside its figures");
 ABSL_FLAG(std::string, json, "", "file to write all figures to, as JSON");

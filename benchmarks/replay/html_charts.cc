@@ -88,7 +88,8 @@ std::string Seconds(double seconds) {
 // The powers of ten, and their halves and fifths, from the first below all values to the first above.
 std::vector<Tick> LogarithmicTicks(double least, double most) {
   std::vector<Tick> ticks;
-  for (double decade = 1e-6; decade < 1e9; decade *= 10) {
+  for (int exponent = -6; exponent < 9; ++exponent) {
+    const double decade = std::pow(10, exponent);
     for (const double value : {decade, 2 * decade, 5 * decade}) {
       if (value >= most && !ticks.empty()) {
         ticks.push_back({value, Seconds(value)});
@@ -118,8 +119,9 @@ std::string SmallMultiples(const Report& report, const std::string& title, const
   std::string body;
   for (size_t i = 0; i < report.rows.size(); ++i) {
     const ReportRow& row = report.rows[i];
+    const size_t panel_row = i / kPanelsARow;
     const double left = static_cast<double>(i % kPanelsARow) * (kPanelWidth + kPanelGap);
-    const double top = static_cast<double>(i / kPanelsARow) * (kPanelHeight + kPanelTop + kPanelGap) + kPanelTop;
+    const double top = static_cast<double>(panel_row) * (kPanelHeight + kPanelTop + kPanelGap) + kPanelTop;
     body += Text(left, top - 5, absl::StrCat("panel ", ClassOf(row.rule)), row.rule);
     body += absl::StrFormat("<rect x=\"%.1f\" y=\"%.1f\" width=\"%g\" height=\"%g\" class=\"frame\"/>", left, top,
                             kPanelWidth, kPanelHeight);
@@ -137,8 +139,8 @@ std::string SmallMultiples(const Report& report, const std::string& title, const
     }
     body += absl::StrFormat("<polyline points=\"%s\" class=\"line %s\"/>", points, ClassOf(row.rule));
   }
-  const auto rows = static_cast<double>((report.rows.size() + kPanelsARow - 1) / kPanelsARow);
-  return Svg(title, rows * (kPanelHeight + kPanelTop + kPanelGap), body);
+  const size_t panel_rows = (report.rows.size() + kPanelsARow - 1) / kPanelsARow;
+  return Svg(title, static_cast<double>(panel_rows) * (kPanelHeight + kPanelTop + kPanelGap), body);
 }
 
 double MeanTtftSeconds(const Bucket& bucket) {

@@ -19,6 +19,9 @@ inline double Exponential(SplitMix& random) {
   return static_cast<double>(NegativeLog2(random.Next())) / kLog2Unit * kLn2;
 }
 
+// From 0 to below 1.
+inline double Uniform(SplitMix& random) { return static_cast<double>(random.Next() >> 11) * 0x1p-53; }
+
 // Both ends included.
 inline uint32_t Between(SplitMix& random, uint32_t min, uint32_t max) { return min + random.Below(max - min + 1); }
 

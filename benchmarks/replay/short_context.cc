@@ -36,7 +36,7 @@ void AddConversation(const ShortContext& workload, uint64_t name, double seconds
     tokens += request.output_tokens;
     seconds += request.output_tokens * kSecondsAToken + workload.mean_think_seconds * Exponential(random);
     trace->requests.push_back(std::move(request));
-  } while (seconds < workload.seconds && random.Next() >= UINT64_MAX / workload.mean_turns);
+  } while (seconds < workload.seconds && Uniform(random) >= 1 / workload.mean_turns);
 }
 
 }  // namespace

@@ -15,8 +15,8 @@ namespace prefixroute::replay {
 inline constexpr uint32_t kGeneratedBlockTokens = 32;
 
 // Long context: applications that each send a long prompt of their own (instructions, examples, documents) and behind
-// it a question that nobody asked before. Each request is of a random application. As many as there are by default don't
-// fit into one engine's memory, and RANDOM over 7 hits 25 %; a warm prompt takes 63 ms on an idle engine.
+// it a question that nobody asked before. Each request is of a random application. As many as there are by default
+// don't fit into one engine's memory, and RANDOM over 7 hits 25 %; a warm prompt takes 63 ms on an idle engine.
 struct LongContext {
   uint32_t applications = 450;
   uint32_t prefix_tokens = 8000;
@@ -33,8 +33,8 @@ Trace GenerateLongContext(const LongContext& workload);
 // Short context: conversations of several turns, each of which sends all that was said before. The lengths are
 // exponential, with the means of ShareGPT that the vLLM paper gives (arXiv:2309.06180, section 6.1: 161 tokens of
 // input, 338 of output), cut at 4 and 2,048 tokens; the number of turns is geometric. A turn comes after the answer
-// before it, at 25 ms a token, and an exponential time to think: as if the fleet were never slower than that. By default
-// RANDOM over 7 hits 30 %.
+// before it, at 25 ms a token, and an exponential time to think: as if the fleet were never slower than that. By
+// default RANDOM over 7 hits 30 %.
 struct ShortContext {
   double mean_turns = 4.2;
   double mean_user_tokens = 161;
