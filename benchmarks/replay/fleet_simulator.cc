@@ -242,6 +242,10 @@ absl::StatusOr<FleetResult> FleetSimulator::Run(const RuleMaker& make_rule, std:
     if (absl::Status arrived = Arrive(i); !arrived.ok()) return arrived;
   }
   FinishStepsUntil(kNever);
+  for (const auto& gateway : gateways_) {
+    result_.routing.decisions += gateway->Cost().decisions;
+    result_.routing.nanoseconds += gateway->Cost().nanoseconds;
+  }
   std::sort(result_.ttft_us.begin(), result_.ttft_us.end());
   return std::move(result_);
 }

@@ -63,6 +63,8 @@ struct FleetResult {
   int64_t window_us = 0;
   uint64_t outstanding_seen = 0;  // Requests outstanding in the fleet, summed over arrivals.
 
+  RoutingCost routing;  // By the clock, and so the one thing here that differs from run to run.
+
   std::vector<Bucket> series;
 
   // The smallest time that the share `share` of all requests did not exceed; 0 where there are none.
@@ -70,7 +72,7 @@ struct FleetResult {
   double MeanTtftUs() const;
 };
 
-// Deterministic. The error is the rule's, where it takes its options or a request amiss.
+// Deterministic but for the routing cost. The error is the rule's, where it takes its options or a request amiss.
 absl::StatusOr<FleetResult> SimulateFleet(const Trace& trace, const FleetOptions& options, const RuleMaker& make_rule,
                                           std::string_view task, Progress* progress);
 

@@ -70,6 +70,7 @@ Summary Summarize(const Report& report, const ReportRow& row) {
   summary.idlest = Ratio(*idlest, mean);
   summary.diverted = Ratio(result.diverted, result.served);
   summary.in_flight = Ratio(result.outstanding_seen, static_cast<double>(result.served + result.refused) * instances);
+  summary.routed = Ratio(result.routing.decisions, static_cast<double>(result.routing.nanoseconds) / 1e9);
   return summary;
 }
 

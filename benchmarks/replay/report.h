@@ -48,6 +48,7 @@ struct Summary {
   double idlest = 0;
   double diverted = 0;   // Of those served.
   double in_flight = 0;  // Requests outstanding an instance when one arrives.
+  double routed = 0;     // Decisions a second of routing alone; 0 where that isn't measured.
 };
 Summary Summarize(const Report& report, const ReportRow& row);
 

@@ -44,6 +44,13 @@ std::vector<std::string> Rows(const std::string& out) {
   return rows;
 }
 
+// Without the last column, which is measured by the clock.
+std::vector<std::string> Figures(const std::string& out) {
+  std::vector<std::string> rows = Rows(out);
+  for (std::string& row : rows) row.resize(row.find_last_not_of(' ', row.find_last_of(' ')) + 1);
+  return rows;
+}
+
 TEST(ReplayProgramTest, AloneItPrintsATable) {
   const Outcome run = RunProgram("--seconds=60");
   EXPECT_EQ(run.exit_code, 0) << run.err;
@@ -56,8 +63,8 @@ TEST(ReplayProgramTest, TheSameSeedPrintsTheSame) {
   const Outcome run = RunProgram("--limit=300 --gateways=2");
   EXPECT_EQ(run.err, "");
   ASSERT_EQ(Rows(run.out).size(), 8u) << run.out;
-  EXPECT_EQ(run.out, RunProgram("--limit=300 --gateways=2 --seed=1").out);
-  EXPECT_NE(Rows(run.out), Rows(RunProgram("--limit=300 --gateways=2 --seed=2").out));
+  EXPECT_EQ(Figures(run.out), Figures(RunProgram("--limit=300 --gateways=2 --seed=1").out));
+  EXPECT_NE(Figures(run.out), Figures(RunProgram("--limit=300 --gateways=2 --seed=2").out));
 }
 
 TEST(ReplayProgramTest, AFlagHasARowForEachOfItsValues) {

@@ -33,6 +33,7 @@ Report SmallReport() {
   result.finished = 3;
   result.window_us = 30'000'000;
   result.outstanding_seen = 3;
+  result.routing = {4, 2'000'000};
   result.series.resize(3);
   report.rows = {{"prefix_aware", result}};
   return report;
@@ -50,7 +51,7 @@ TEST(ReportTest, ARowHasTheFiguresOfItsRun) {
   const std::string table = RenderTable(SmallReport());
   EXPECT_EQ(Line(table, "prefix_aware"),
             (std::vector<std::string>{"prefix_aware", "0.400", "0.200", "0.900", "0.900", "0.333", "44.4%", "0.1",
-                                      "0.1", "1.33", "0.67", "33.3%", "1", "0.4"}))
+                                      "0.1", "1.33", "0.67", "33.3%", "1", "0.4", "2000"}))
       << table;
 }
 
@@ -73,7 +74,7 @@ TEST(ReportTest, NothingServedIsNotDividedBy) {
   report.rows[0].result.requests_by_instance = {0, 0};
   EXPECT_EQ(Line(RenderTable(report), "prefix_aware"),
             (std::vector<std::string>{"prefix_aware", "0.000", "0.000", "0.000", "0.000", "0.000", "0.0%", "0.0", "0.0",
-                                      "0.00", "0.00", "0.0%", "0", "0.0"}));
+                                      "0.00", "0.00", "0.0%", "0", "0.0", "-"}));
 }
 
 TEST(ReportTest, SaysWhatWasSimulatedAndWhetherTheWarmUpCounts) {

@@ -3,6 +3,7 @@
 // The router under test, used as a gateway uses it. What a gateway tells the router beside Acquire() and Finish() is
 // said here, and only here.
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
@@ -39,7 +40,10 @@ class RouterRule : public Rule {
     Request request;
     request.prefix = arrival.trace.Prefix(arrival.request, options_.max_prefix_bytes, &prefix_buffer_);
     request.random = arrival.random;
+    const auto begin = std::chrono::steady_clock::now();
     absl::StatusOr<Lease> lease = router_->Acquire(request);
+    cost_.nanoseconds += std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();
+    ++cost_.decisions;
     if (!lease.ok()) return lease.status();
     const Decision& decision = lease->decision();
     const Placement placement = {instances_[decision.instance], decision.reason == Reason::kDivertedByLoad ||
@@ -51,6 +55,8 @@ class RouterRule : public Rule {
 
   void Finish(uint32_t slot) override { leases_[slot].Finish(); }
 
+  RoutingCost Cost() const override { return cost_; }
+
  private:
   RouterOptions options_;
   uint32_t max_outstanding_;
@@ -58,6 +64,7 @@ class RouterRule : public Rule {
   std::unique_ptr<Router> router_;
   std::vector<Lease> leases_;  // By slot.
   std::string prefix_buffer_;
+  RoutingCost cost_;
 };
 
 }  // namespace

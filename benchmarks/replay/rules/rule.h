@@ -26,6 +26,12 @@ struct Placement {
   bool diverted = false;  // Elsewhere than the rule would have it if load didn't count.
 };
 
+// Time spent in decisions.
+struct RoutingCost {
+  uint64_t decisions = 0;
+  int64_t nanoseconds = 0;
+};
+
 // Instances go by numbers, which a fleet never uses twice. Requests go by slots, small numbers that are used again.
 class Rule {
  public:
@@ -42,6 +48,9 @@ class Rule {
 
   // The instance was restarted, with nothing cached.
   virtual void CacheLost(uint32_t /*instance*/) {}
+
+  // So far. The router's alone is measured: what the others' rules cost here says nothing of their own programs.
+  virtual RoutingCost Cost() const { return {}; }
 };
 
 }  // namespace prefixroute::replay
