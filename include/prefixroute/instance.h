@@ -34,7 +34,8 @@ struct Instance {
 
 // The live load of one instance, where the caller keeps count (Router::Route).
 struct Load {
-  uint32_t outstanding = 0;  // Requests sent to the instance and not finished, from anybody.
+  // Requests sent to the instance and not finished, from anybody. UINT32_MAX counts as full.
+  uint32_t outstanding = 0;
 };
 
 }  // namespace prefixroute

@@ -53,14 +53,14 @@ struct RouterOptions {
   uint64_t max_prefix_bytes = kDefaultMaxPrefixBytes;
   // When PREFIX_AWARE diverts from a busy home: above 125 % of its share of the load, but never below 8 outstanding.
   RelativeBound relative_bound;
-  // What Acquire() and Route() do when every available instance is at its hard bound: false refuses with
-  // ResourceExhausted, true takes the one with the least (outstanding + 1) / weight all the same.
+  // What Acquire() and Route() do when the strategy finds nobody below the hard bound: false refuses with
+  // ResourceExhausted, true takes the one with the least (outstanding + 1) / weight, whatever its bound.
   bool fail_open = false;
-  // Room for instances, fixed at Create(): 1 to kMaxInstances, about 700 bytes each. Not used with a SharedState, which
-  // has its own.
+  // Room for instances, fixed at Create(): 1 to kMaxInstances, about 700 bytes each. A SharedState has its own room.
   uint32_t max_instances = 1024;
 };
 
+// What its views point to must live until the call returns, which a list in braces does not.
 struct Request {
   // The prompt, or its beginning: any bytes. Empty: no affinity.
   std::string_view prefix;
@@ -82,7 +82,7 @@ struct Request {
 struct Decision {
   // Indexes into the instances as last given to Create() or SetInstances().
   uint32_t instance = kNoInstance;
-  uint32_t home = kNoInstance;  // The prefix's home; kNoInstance where the strategy has none.
+  uint32_t home = kNoInstance;  // The prefix's home; kNoInstance where the strategy has none, and for kFailOpen.
   uint32_t rank = 0;  // The instance's place in the prefix's order: 1 for the home; 0 where there is no order.
   Reason reason = Reason::kHome;
 };
@@ -136,14 +136,14 @@ struct RouterStats {
 };
 
 // Thread-safe: all methods may be called by any number of threads at once. Hot: Route, Acquire, Rank and
-// Lease::Finish; they never wait for the others. The others take a lock among themselves, allocate, and wait until the
-// decisions under way (microseconds) have ended.
+// Lease::Finish; they never wait for the others, and allocate nothing after a thread's first call. The others take a lock among themselves, allocate, and wait until the decisions under way have ended:
+// microseconds, or as long as the system keeps such a thread from running.
 //
 // After a fork() the child may use a router that no other thread was using, as one of its own. Counts that both see are
 // what a SharedState is for.
 //
 // Errors: a call with bad input returns InvalidArgument, naming the field and the value, and changes nothing. Nothing
-// throws, aborts or logs.
+// throws (but std::bad_alloc), aborts or logs.
 class PREFIXROUTE_EXPORT Router {
  public:
   // `instances` may be empty, to be set later.
@@ -152,33 +152,38 @@ class PREFIXROUTE_EXPORT Router {
   // all of them. Unavailable where another router is changing membership and doesn't end.
   static absl::StatusOr<std::unique_ptr<Router>> Create(RouterOptions options, absl::Span<const Instance> instances,
                                                         SharedState shared_state);
-  // Leases that are still open keep a small block of memory alive until the process ends.
+  // With leases still open, its counts (max_instances * about 650 bytes) stay until they have ended and another router
+  // goes, or the process does.
   ~Router();
   Router(const Router&) = delete;
   Router& operator=(const Router&) = delete;
 
-  // Decides by the caller's loads, of which there must be one for each instance, in the order of SetInstances(). Same
-  // request and loads, same decision (for RANDOM and ties: given Request::random).
+  // Decides by the caller's loads, of which there must be one for each instance, in the order of SetInstances(): keep
+  // loads, indexes and SetInstances() under one lock, for a call between can't tell old indexes from new. Same request
+  // and loads, same decision (for RANDOM and ties: given Request::random).
   // Unavailable (a gateway's 503): no instance, or all are draining, excluded or of weight 0. ResourceExhausted (429):
-  // every one that is left is at its hard bound. InvalidArgument: a length or an index is wrong. Internal: the custom
-  // strategy chose an instance that may not be chosen.
-  // O(prefix + instances).
+  // every one that is left is at its hard bound, or a custom strategy chose none. InvalidArgument: the length of
+  // `loads`, an excluded index or the request's strategy is wrong. Internal: a custom strategy chose what may not be.
+  // O(prefix + instances + exclude * log(instances)).
   absl::StatusOr<Decision> Route(const Request& request, absl::Span<const Load> loads);
 
   // Decides by the router's own counts, and reserves in the same step: however many threads and processes race, no
-  // instance ever has more than its max_outstanding. Errors and cost are those of Route(); after lost races it decides
-  // again.
+  // instance that has max_outstanding or more is given another (but by fail_open). Errors and cost are those of
+  // Route(); after lost races it decides again. Leases and fleet may change at once: Lease::id() is the instance's own.
   absl::StatusOr<Lease> Acquire(const Request& request);
 
   // The first `out.size()` instances in the prefix's own order, draining and excluded ones and those of weight 0 left
   // out: where the request should go, and where next if that fails. Loads don't count. Returns how many it wrote.
-  // An empty prefix gets a random order. InvalidArgument: an excluded index is wrong. O(prefix + instances * log(out)).
+  // An empty prefix gets a random order. InvalidArgument: an excluded index or the request's strategy is wrong.
+  // O(prefix + (instances + exclude) * log(instances)).
   absl::StatusOr<size_t> Rank(const Request& request, absl::Span<uint32_t> out) const;
 
   // Makes `instances` the whole fleet. Kept ids keep their counts and stay draining; removed ones take no new
-  // requests, while their leases go on. An id that was removed and comes back is a new instance, with a count of 0.
+  // requests, while their leases go on. An id that was removed and comes back is a new instance, with a count of 0
+  // (in a SharedState, once no other router has it either).
   // InvalidArgument: an id is empty, too long or given twice, a weight or bound out of range, all weights 0, or more
   // instances than max_instances. ResourceExhausted: no room beside removed instances whose leases are still open.
+  // Unavailable, with a SharedState: another router has been changing membership for two seconds.
   absl::Status SetInstances(absl::Span<const Instance> instances);
 
   // A draining instance takes no new requests, and keeps its count and its place in every order. NotFound where there
@@ -198,7 +203,7 @@ class PREFIXROUTE_EXPORT Router {
   uint64_t MembershipFingerprint() const;
 
   // The router's place in a shared block; null where it has none. Lives as long as the router.
-  SharedState* shared_state();
+  const SharedState* shared_state() const;
 
  private:
   struct Impl;

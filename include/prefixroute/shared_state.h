@@ -59,28 +59,31 @@ class PREFIXROUTE_EXPORT SharedState {
   // aligned to 64 bytes, or `bytes` below BytesNeeded(); FailedPrecondition where it holds a block already.
   static absl::Status Format(void* memory, size_t bytes, const SharedStateShape& shape);
 
-  // Takes a column of a formatted block for the router of `token`: any number but 0 that names it among all that
-  // are attached, such as the process id. Attach after the fork, not before. `memory` must outlive the router and its
-  // leases. InvalidArgument on memory that is null, misaligned, truncated, or not a block; FailedPrecondition on a
-  // block of another layout version; AlreadyExists where the token is attached (if its process is gone, that is what
-  // Reap is for); ResourceExhausted where max_owners are attached.
+  // Takes a column of a formatted block for the router of `token`: any number but 0 that names it among all that are
+  // attached. The process id will do where each process has one router, and none is replaced within it; a restarted
+  // container may get the dead one's id again, so let the supervisor count. Attach after the fork, not before.
+  // `memory` must be writable, and outlive the router and its leases. InvalidArgument on memory that is null,
+  // misaligned, truncated, or not a block; FailedPrecondition on a block of another layout version; AlreadyExists where
+  // the token is attached (if its process is gone, that is what Reap is for); ResourceExhausted where max_owners are
+  // attached.
   static absl::StatusOr<SharedState> Attach(void* memory, size_t bytes, uint64_t token);
 
   SharedState(SharedState&&) noexcept;
   SharedState& operator=(SharedState&&) noexcept;
-  // Gives the column back, unless leases are still open: then it stays, as after a crash, until it is reaped.
+  // Gives the column back. With leases still open it stays, as after a crash, until it is reaped: best when they have
+  // ended. In a forked child, does nothing: the column is the parent's.
   ~SharedState();
 
   // Takes back all that a router whose process has ended still holds, and frees its column. Never reap a living one:
-  // what it gives back later is ignored, and its bounds no longer hold. NotFound where the token isn't attached;
+  // it can reserve nothing any more, and what it gives back later is ignored. NotFound where the token isn't attached;
   // InvalidArgument on this router's own; Unavailable where another router is changing membership and doesn't end:
-  // if its process has ended too, reap that one first.
-  absl::Status Reap(uint64_t token);
+  // if its process has ended too, reap that one first. FailedPrecondition where this object was moved from.
+  absl::Status Reap(uint64_t token) const;
 
-  // All that are attached, this one included.
+  // All that are attached, this one included; none where this object was moved from.
   std::vector<Owner> Owners() const;
 
-  uint64_t token() const;
+  uint64_t token() const;  // 0 where this object was moved from.
 
  private:
   friend class Router;

@@ -50,7 +50,7 @@ enum class Reason : uint8_t {
   kLeastOutstanding = 4,     // By LEAST_OUTSTANDING_REQUESTS.
   kRandom = 5,               // By RANDOM.
   kCustom = 6,               // By a strategy from outside the library.
-  kFailOpen = 7,             // Every instance is at its bound, and RouterOptions::fail_open is on.
+  kFailOpen = 7,             // The strategy found nobody eligible, and RouterOptions::fail_open is on.
 };
 inline constexpr size_t kReasonCount = 8;
 
@@ -99,7 +99,8 @@ class FleetView {
   // Whether it is available and below its hard bound.
   bool eligible(uint32_t index) const { return available(index) && outstanding(index) < max_outstanding(index); }
 
-  // The request's prefix, within its scope.
+  // The request's prefix, within its scope. (RANDOM and LEAST_OUTSTANDING_REQUESTS get the empty key: hashing a prompt
+  // is most of a decision's cost.)
   PrefixKey key() const { return key_; }
   // 64 random bits, the same throughout one request.
   uint64_t random() const { return random_; }
@@ -131,14 +132,15 @@ class FleetView {
 
 // What a strategy answers.
 struct Choice {
-  // Reserves nothing unless the instance has fewer than this many outstanding at that very moment; otherwise the
-  // strategy is asked again. Give what the choice rests on: the count that was seen, plus one, for "the least"; the
-  // bound for "below its bound". The hard bound holds in any case.
-  uint32_t limit = UINT32_MAX;
-  // kNoInstance: nobody is eligible.
+  // kNoInstance: nobody is eligible, the request is refused.
   uint32_t instance = kNoInstance;
+  // What the choice rests on: it is reserved only if the instance has fewer outstanding at that very moment, and else
+  // the strategy is asked again. For "the least", the count that was seen, plus one; for "below its bound", the bound.
+  // After 1,000 races lost only the hard bound counts, which holds in any case. Route() has no race to lose, and
+  // doesn't look at it.
+  uint32_t limit = UINT32_MAX;
   Reason reason = Reason::kCustom;
-  // For Decision's fields of the same names.
+  // For Decision's fields of the same names, as they are.
   uint32_t home = kNoInstance;
   uint32_t rank = 0;
 };
@@ -149,8 +151,8 @@ class PREFIXROUTE_EXPORT RoutingStrategy {
   virtual ~RoutingStrategy();
 
   // Chooses one of the instances for which fleet.eligible() is true, or none. Called on the hot path, by many threads
-  // at once: must not block, throw, or call the router. An answer that is not available() fails the request with
-  // Internal; one that is full is asked for again, and refused in the end.
+  // at once: must not block, throw, or call the router. An instance that is not available() or a reason that is none
+  // fails the request with Internal; one that is full is asked for again, and refused in the end.
   virtual Choice Choose(const FleetView& fleet) const noexcept = 0;
 
  protected:

@@ -74,12 +74,15 @@ absl::Status CheckRequest(const Request& request, const Fleet& fleet, Exclusions
   return exclusions.Mark(fleet, request);
 }
 
-// Keeps the counts that open leases will still give back to, out of sight of leak checkers.
-void KeepForever(std::unique_ptr<State> state) {
+// Keeps the counts that open leases will still give back to, and lets those go whose leases have ended. Shared memory
+// may be gone by then: what is kept of it is just a handle, for good.
+void Keep(std::unique_ptr<State> state) {
   static auto* mutex = new std::mutex;
   static auto* kept = new std::vector<std::unique_ptr<State>>;
   std::lock_guard<std::mutex> lock(*mutex);
   kept->push_back(std::move(state));
+  const auto ended = [](const std::unique_ptr<State>& other) { return other->on_heap() && other->OwnOutstanding() == 0; };
+  kept->erase(std::remove_if(kept->begin(), kept->end(), ended), kept->end());
 }
 
 }  // namespace
@@ -95,14 +98,15 @@ struct Router::Impl {
 
   ~Impl() {
     delete snapshot.load();
-    if (state.OwnOutstanding() != 0) KeepForever(std::move(shared_state.state_));
+    if (state.OwnOutstanding() != 0) Keep(std::move(shared_state.state_));
   }
 
-  // Writers hold `mutex`. Returns when nobody decides by the old snapshot any more.
-  void Publish(std::shared_ptr<const Fleet> fleet, RouterOptions options) {
+  // Writers hold `mutex`. Returns the old snapshot when nobody decides by it any more. It must outlive the lock: with
+  // it may go a user's strategy, whose destructor may call the router.
+  std::unique_ptr<const Snapshot> Publish(std::shared_ptr<const Fleet> fleet, RouterOptions options) {
     const Snapshot* old = snapshot.exchange(new Snapshot(std::move(fleet), std::move(options)));
     gate.WaitForReaders();
-    delete old;
+    return std::unique_ptr<const Snapshot>(old);
   }
 
   absl::Status Refuse(const FleetView& fleet) {
@@ -114,16 +118,16 @@ struct Router::Impl {
     return Unavailable();
   }
 
-  // Decides, and reserves by reserve(instance, limit): true once it is done.
+  // Decides, and reserves by reserve(instance, limit): true once it is done. UINT32_MAX is no limit.
   template <typename Reserve>
   absl::StatusOr<Decision> Decide(const RoutingStrategy& strategy, const FleetView& fleet, bool fail_open,
-                                  Reserve reserve) {
+                                  int max_lost_races, Reserve reserve) {
     const auto decided = [this](const Choice& choice) {
       tally.AddDecision(choice.reason);
       return Decision{choice.instance, choice.home, choice.rank, choice.reason};
     };
     for (int lost_races = 0;; ++lost_races) {
-      const bool last_try = lost_races == kMaxLostRaces;
+      const bool last_try = lost_races == max_lost_races;
       const Choice choice = strategy.Choose(fleet);
       if (choice.instance != kNoInstance) {
         if (choice.instance >= fleet.size() || !fleet.available(choice.instance)) return BadChoice(choice.instance);
@@ -187,8 +191,10 @@ absl::StatusOr<Decision> Router::Route(const Request& request, absl::Span<const 
   const RoutingStrategy& strategy = current.StrategyFor(request);
   const FleetView view = FleetViewBuilder::OnLoads(fleet, loads.data(), exclusions.bits(),
                                                    current.KeyFor(strategy, request), RandomOf(request));
-  return impl_->Decide(strategy, view, current.options().fail_open,
-                       [&](uint32_t instance, uint32_t limit) { return loads[instance].outstanding < limit; });
+  // Nobody else changes the caller's loads: there is no race to lose.
+  return impl_->Decide(strategy, view, current.options().fail_open, 0, [&](uint32_t instance, uint32_t limit) {
+    return limit == UINT32_MAX || loads[instance].outstanding < limit;
+  });
 }
 
 absl::StatusOr<Lease> Router::Acquire(const Request& request) {
@@ -201,7 +207,7 @@ absl::StatusOr<Lease> Router::Acquire(const Request& request) {
   const FleetView view = FleetViewBuilder::OnState(fleet, impl_->state, exclusions.bits(),
                                                    current.KeyFor(strategy, request), RandomOf(request));
   const absl::StatusOr<Decision> decision =
-      impl_->Decide(strategy, view, current.options().fail_open, [&](uint32_t instance, uint32_t limit) {
+      impl_->Decide(strategy, view, current.options().fail_open, kMaxLostRaces, [&](uint32_t instance, uint32_t limit) {
         return impl_->state.Reserve(fleet.slots()[instance], std::min(limit, kMaxOutstanding));
       });
   if (!decision.ok()) return decision.status();
@@ -225,6 +231,7 @@ absl::Status Router::SetInstances(absl::Span<const Instance> instances) {
   if (absl::Status status = internal::CheckInstances(instances, impl_->state.max_instances()); !status.ok()) {
     return status;
   }
+  std::unique_ptr<const Snapshot> old;
   std::lock_guard<std::mutex> lock(impl_->mutex);
   const Snapshot& current = *impl_->snapshot.load();
   const Fleet& old_fleet = current.fleet();
@@ -253,13 +260,15 @@ absl::Status Router::SetInstances(absl::Span<const Instance> instances) {
     if (!kept[i]) removed_slots.push_back(old_fleet.slots()[i]);
   }
 
-  impl_->Publish(std::make_shared<const Fleet>(instances, std::move(draining), std::move(slots)), current.options());
+  old = impl_->Publish(std::make_shared<const Fleet>(instances, std::move(draining), std::move(slots)),
+                       current.options());
   // Only now can nobody reserve there any more.
   impl_->state.Leave(removed_slots);
   return absl::OkStatus();
 }
 
 absl::Status Router::SetDraining(std::string_view id, bool draining) {
+  std::unique_ptr<const Snapshot> old;
   std::lock_guard<std::mutex> lock(impl_->mutex);
   const Snapshot& current = *impl_->snapshot.load();
   const Fleet& fleet = current.fleet();
@@ -270,31 +279,33 @@ absl::Status Router::SetDraining(std::string_view id, bool draining) {
   }
   std::vector<uint8_t> all_draining = fleet.draining();
   all_draining[index] = draining ? 1 : 0;
-  impl_->Publish(std::make_shared<const Fleet>(fleet.instances(), std::move(all_draining), fleet.slots()),
-                 current.options());
+  old = impl_->Publish(std::make_shared<const Fleet>(fleet.instances(), std::move(all_draining), fleet.slots()),
+                       current.options());
   return absl::OkStatus();
 }
 
 absl::Status Router::SetOptions(RouterOptions options) {
   if (absl::Status status = internal::CheckOptions(options); !status.ok()) return status;
+  std::unique_ptr<const Snapshot> old;
   std::lock_guard<std::mutex> lock(impl_->mutex);
   const Snapshot& current = *impl_->snapshot.load();
   if (options.max_instances != current.options().max_instances) {
     return absl::InvalidArgumentError(absl::StrCat("max_instances is ", options.max_instances, ", but was fixed at ",
                                                    current.options().max_instances, " when the router was created"));
   }
-  impl_->Publish(current.shared_fleet(), std::move(options));
+  old = impl_->Publish(current.shared_fleet(), std::move(options));
   return absl::OkStatus();
 }
 
 absl::Status Router::SetStrategy(Strategy strategy) {
   if (absl::Status status = internal::CheckStrategy(strategy); !status.ok()) return status;
+  std::unique_ptr<const Snapshot> old;
   std::lock_guard<std::mutex> lock(impl_->mutex);
   const Snapshot& current = *impl_->snapshot.load();
   RouterOptions options = current.options();
   options.strategy = strategy;
   options.custom_strategy = nullptr;
-  impl_->Publish(current.shared_fleet(), std::move(options));
+  old = impl_->Publish(current.shared_fleet(), std::move(options));
   return absl::OkStatus();
 }
 
@@ -322,6 +333,6 @@ uint64_t Router::MembershipFingerprint() const {
   return impl_->snapshot.load()->fleet().Fingerprint();
 }
 
-SharedState* Router::shared_state() { return impl_->shared ? &impl_->shared_state : nullptr; }
+const SharedState* Router::shared_state() const { return impl_->shared ? &impl_->shared_state : nullptr; }
 
 }  // namespace prefixroute

@@ -34,7 +34,7 @@ class Count {
 
   // `cells` has `owners` elements. The memory starts as zeros.
   Count(std::atomic<uint64_t>* word, std::atomic<uint64_t>* cells, uint32_t owners)
-      : word_(*word), cells_(cells), sole_owner_(owners == 1) {}
+      : word_(*word), cells_(cells), owners_(owners) {}
 
   uint32_t total() const { return TotalOf(word_.load(std::memory_order_acquire)); }
 
@@ -50,7 +50,7 @@ class Count {
 
   // Takes one away. Does nothing where the owner has none: it was reaped.
   void Release(uint32_t owner) {
-    if (sole_owner_) {
+    if (owners_ == 1) {
       word_.fetch_sub(1);
       return;
     }
@@ -75,7 +75,7 @@ class Count {
 
   // How much of the total is the owner's.
   uint32_t part(uint32_t owner) const {
-    if (sole_owner_) return total();
+    if (owners_ == 1) return total();
     Settle(word_.load());
     return PartOf(cells_[owner].load());
   }
@@ -108,7 +108,7 @@ class Count {
   static uint32_t NumberOf(uint64_t bits) { return static_cast<uint32_t>(bits >> kNumberShift); }
 
   uint64_t Next(uint64_t word, uint64_t owner, Operation operation, uint32_t total) const {
-    if (sole_owner_) return total;
+    if (owners_ == 1) return total;
     const uint64_t number = static_cast<uint32_t>(NumberOf(word) + 1);
     return number << kNumberShift | operation << kOperationShift | owner << kOwnerShift | total;
   }
@@ -118,7 +118,9 @@ class Count {
   void Settle(uint64_t word) const {
     const uint64_t operation = word >> kOperationShift & 3;
     if (operation == kNone) return;
-    std::atomic<uint64_t>& cell = cells_[word >> kOwnerShift & (kMaxOwners - 1)];
+    const uint64_t owner = word >> kOwnerShift & (kMaxOwners - 1);
+    if (owner >= owners_) return;  // Somebody else has written to the memory; at least we don't write beyond it.
+    std::atomic<uint64_t>& cell = cells_[owner];
     uint64_t old_cell = cell.load();
     while (NumberOf(old_cell) != NumberOf(word) && word_.load() == word) {
       uint64_t part = PartOf(old_cell);
@@ -130,7 +132,7 @@ class Count {
 
   std::atomic<uint64_t>& word_;
   std::atomic<uint64_t>* cells_;
-  bool sole_owner_;
+  uint32_t owners_;
 };
 
 }  // namespace prefixroute::internal

@@ -28,8 +28,12 @@ SharedState::SharedState(SharedState&&) noexcept = default;
 SharedState& SharedState::operator=(SharedState&&) noexcept = default;
 SharedState::~SharedState() = default;
 
-absl::Status SharedState::Reap(uint64_t token) { return state_->Reap(token); }
-std::vector<SharedState::Owner> SharedState::Owners() const { return state_->Owners(); }
-uint64_t SharedState::token() const { return state_->token(); }
+absl::Status SharedState::Reap(uint64_t token) const {
+  return state_ != nullptr ? state_->Reap(token) : absl::FailedPreconditionError("this SharedState was moved from");
+}
+std::vector<SharedState::Owner> SharedState::Owners() const {
+  return state_ != nullptr ? state_->Owners() : std::vector<Owner>();
+}
+uint64_t SharedState::token() const { return state_ != nullptr ? state_->token() : 0; }
 
 }  // namespace prefixroute

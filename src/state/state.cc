@@ -2,6 +2,8 @@
 
 #include "src/state/state.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -70,7 +72,7 @@ std::unique_ptr<State> State::OnHeap(uint32_t max_instances) {
   std::unique_ptr<unsigned char, HeapDelete> memory(
       static_cast<unsigned char*>(::operator new (Layout(shape).bytes, std::align_val_t{kBlockAlignment})));
   Build(memory.get(), shape);
-  std::unique_ptr<State> state(new State(memory.get()));
+  std::unique_ptr<State> state(new State(memory.get(), kHeapToken));
   state->heap_ = std::move(memory);
   state->OwnerToken(state->column_).store(kHeapToken);
   return state;
@@ -106,38 +108,31 @@ absl::StatusOr<std::unique_ptr<State>> State::Attach(void* memory, size_t bytes,
   }
   if (bytes < header.bytes) return TooSmall(bytes, header.bytes);
 
-  std::unique_ptr<State> state(new State(static_cast<unsigned char*>(memory)));
+  std::unique_ptr<State> state(new State(static_cast<unsigned char*>(memory), token));
   state->column_ = state->owners_;  // None yet.
-  for (uint32_t column = 0; column < state->owners_; ++column) {
-    if (state->OwnerToken(column).load() == token) {
-      return absl::AlreadyExistsError(absl::StrCat("token ", token, " is attached"));
-    }
-  }
-  for (uint32_t column = 0; column < state->owners_; ++column) {
+  if (state->IsAttached(token)) return absl::AlreadyExistsError(absl::StrCat("token ", token, " is attached"));
+  for (state->column_ = 0; state->column_ < state->owners_; ++state->column_) {
     uint64_t nobody = 0;
-    if (state->OwnerToken(column).compare_exchange_strong(nobody, token)) {
-      state->column_ = column;
-      // Another may have attached the same token meanwhile: at least one of the two sees the other here.
-      for (uint32_t other = 0; other < state->owners_; ++other) {
-        if (other != column && state->OwnerToken(other).load() == token) {
-          return absl::AlreadyExistsError(absl::StrCat("token ", token, " is attached"));
-        }
-      }
-      return state;
-    }
+    if (!state->OwnerToken(state->column_).compare_exchange_strong(nobody, token)) continue;
+    // Another may have attached the same token meanwhile: at least one of the two sees the other here.
+    if (state->IsAttached(token)) return absl::AlreadyExistsError(absl::StrCat("token ", token, " is attached"));
+    return state;
   }
   return absl::ResourceExhaustedError(absl::StrCat("all ", state->owners_, " owners are attached (max_owners)"));
 }
 
-State::State(unsigned char* memory)
+State::State(unsigned char* memory, uint64_t token)
     : base_(memory),
       layout_({reinterpret_cast<const BlockHeader*>(memory)->max_instances,
                reinterpret_cast<const BlockHeader*>(memory)->max_owners}),
-      owners_(reinterpret_cast<const BlockHeader*>(memory)->max_owners) {}
+      owners_(reinterpret_cast<const BlockHeader*>(memory)->max_owners),
+      token_(token),
+      process_(getpid()) {}
 
 State::~State() {
-  if (heap_ != nullptr || column_ == owners_) return;
-  if (OwnOutstanding() == 0) FreeColumn(column_);
+  // A forked child's copy owns nothing: the column is its parent's.
+  if (heap_ != nullptr || column_ == owners_ || !OwnsColumn() || process_ != getpid()) return;
+  FreeColumn(column_);
 }
 
 std::string_view State::id(uint32_t slot) const {
@@ -151,6 +146,7 @@ absl::Status State::Join(absl::Span<const std::string_view> ids, absl::Span<uint
 
   std::unordered_map<std::string_view, uint32_t> joined;
   std::vector<uint32_t> free_slots;
+  std::vector<uint8_t> found(ids.size(), 0);
   for (uint32_t slot = 0; slot < layout_.slot_count; ++slot) {
     if (HasMember(slot)) {
       joined.emplace(id(slot), slot);
@@ -160,8 +156,9 @@ absl::Status State::Join(absl::Span<const std::string_view> ids, absl::Span<uint
   }
   size_t taken = 0;
   for (size_t i = 0; i < ids.size(); ++i) {
-    if (const auto found = joined.find(ids[i]); found != joined.end()) {
-      slots[i] = found->second;
+    if (const auto present = joined.find(ids[i]); present != joined.end()) {
+      slots[i] = present->second;
+      found[i] = 1;
     } else if (taken < free_slots.size()) {
       slots[i] = free_slots[taken++];
     } else {
@@ -174,7 +171,7 @@ absl::Status State::Join(absl::Span<const std::string_view> ids, absl::Span<uint
   }
   // Written in this order, a slot whose owner dies halfway is just free.
   for (size_t i = 0; i < ids.size(); ++i) {
-    if (!HasMember(slots[i])) {
+    if (!found[i]) {
       IdRecord& record = IdOf(slots[i]);
       record.length = static_cast<uint8_t>(ids[i].size());
       std::memcpy(record.bytes, ids[i].data(), ids[i].size());
@@ -187,6 +184,14 @@ absl::Status State::Join(absl::Span<const std::string_view> ids, absl::Span<uint
 
 void State::Leave(absl::Span<const uint32_t> slots) {
   for (uint32_t slot : slots) CountOf(slot).SetMember(column_, false);
+}
+
+// Under another column than this one's.
+bool State::IsAttached(uint64_t token) const {
+  for (uint32_t column = 0; column < owners_; ++column) {
+    if (column != column_ && OwnerToken(column).load() == token) return true;
+  }
+  return false;
 }
 
 bool State::HasMember(uint32_t slot) const {

@@ -5,6 +5,8 @@
 #ifndef PREFIXROUTE_SRC_STATE_STATE_H_
 #define PREFIXROUTE_SRC_STATE_STATE_H_
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -37,8 +39,11 @@ class State {
   ~State();
 
   // Hot: lock-free, O(1).
-  bool Reserve(uint32_t slot, uint32_t limit) { return CountOf(slot).Reserve(column_, limit); }
-  void Release(uint32_t slot) { CountOf(slot).Release(column_); }
+  bool Reserve(uint32_t slot, uint32_t limit) { return OwnsColumn() && CountOf(slot).Reserve(column_, limit); }
+  // Does nothing where the column was reaped: what it held is taken back already.
+  void Release(uint32_t slot) {
+    if (OwnsColumn()) CountOf(slot).Release(column_);
+  }
   uint32_t Outstanding(uint32_t slot) const { return CountOf(slot).total(); }
   // Slots as FleetView reads them: the word of slot i at words() + i * stride().
   const unsigned char* words() const { return base_ + layout_.slots_offset; }
@@ -58,8 +63,9 @@ class State {
   // What this owner has.
   uint64_t OwnOutstanding() const { return PartOf(column_); }
 
-  uint32_t max_instances() const { return header().max_instances; }
-  uint64_t token() const { return OwnerToken(column_).load(); }
+  bool on_heap() const { return heap_ != nullptr; }
+  uint32_t max_instances() const { return layout_.slot_count / 2; }
+  uint64_t token() const { return token_; }
   std::vector<SharedState::Owner> Owners() const;
   absl::Status Reap(uint64_t token);
 
@@ -69,7 +75,7 @@ class State {
   };
 
   static void Build(void* memory, const SharedStateShape& shape);
-  explicit State(unsigned char* memory);
+  State(unsigned char* memory, uint64_t token);
 
   BlockHeader& header() const { return *reinterpret_cast<BlockHeader*>(base_); }
   std::atomic<uint64_t>& OwnerToken(uint32_t column) const {
@@ -81,6 +87,8 @@ class State {
   }
   IdRecord& IdOf(uint32_t slot) const { return reinterpret_cast<IdRecord*>(base_ + layout_.ids_offset)[slot]; }
 
+  bool OwnsColumn() const { return OwnerToken(column_).load(std::memory_order_relaxed) == token_; }
+  bool IsAttached(uint64_t token) const;
   bool HasMember(uint32_t slot) const;
   uint64_t PartOf(uint32_t column) const;
   // Empties a column and frees it: this owner's own, or, under the guard, a dead one's.
@@ -92,6 +100,8 @@ class State {
   unsigned char* base_;
   Layout layout_;
   uint32_t owners_;
+  uint64_t token_;
+  pid_t process_;  // That attached.
   uint32_t column_ = 0;
   std::unique_ptr<unsigned char, HeapDelete> heap_;  // Null for shared memory.
 };

@@ -30,6 +30,7 @@
 namespace prefixroute {
 namespace {
 
+using test::AcquireOk;
 using test::ChildProcess;
 using test::HasCode;
 using test::IsOk;
@@ -276,7 +277,7 @@ TEST(ProcessesTest, AReaperKilledWhileItReapsIsReapedAndSoIsItsVictim) {
   const SharedBlock block({kMany, 4});
   const std::vector<Instance> instances = MakeInstances(kMany);
   const std::unique_ptr<Router> parent = block.MakeRouter(kParent, instances);
-  SharedState& state = *parent->shared_state();
+  const SharedState& state = *parent->shared_state();
   const test::SharedMemory memory(sizeof(std::atomic<bool>));
   auto& done = *new (memory.data()) std::atomic<bool>(false);
   int rounds = 0;
@@ -321,6 +322,15 @@ TEST(ProcessesTest, AReaperKilledWhileItReapsIsReapedAndSoIsItsVictim) {
   }
   std::printf("%d of %d reapers were killed halfway\n", halfway, rounds);
   EXPECT_GT(halfway, 0);
+}
+
+TEST(ProcessesTest, AForkedChildGivesBackNothingOfItsParents) {
+  const SharedBlock block({4, 2});
+  std::unique_ptr<Router> parent = block.MakeRouter(1, MakeInstances(2));
+  ChildProcess child([&] { parent.reset(); });
+  child.Join();
+  EXPECT_EQ(test::OutstandingOf(*parent->shared_state(), 1), 0) << "still attached";
+  EXPECT_EQ(AcquireOk(*parent, {}).id().substr(0, 2), "i-");
 }
 
 }  // namespace

@@ -4,12 +4,14 @@
 
 #include "prefixroute/shared_state.h"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -39,6 +41,17 @@ constexpr SharedStateShape kSmall{4, 3};
 std::string BytesOf(const SharedMemory& memory) {
   return std::string(static_cast<const char*>(memory.data()), memory.size());
 }
+
+// Any eligible instance, after a pause in which others come in between.
+class FirstAfterAPause final : public RoutingStrategy {
+ public:
+  Choice Choose(const FleetView& fleet) const noexcept override {
+    Choice choice;
+    choice.instance = RendezvousFirst(fleet.nodes(), fleet.random(), [&](uint32_t i) { return fleet.eligible(i); });
+    std::this_thread::yield();
+    return choice;
+  }
+};
 
 internal::BlockHeader& HeaderOf(void* memory) { return *static_cast<internal::BlockHeader*>(memory); }
 
@@ -242,7 +255,7 @@ TEST(SharedStateTest, ReapTakesBackWhatIsLeftAndFreesTheColumn) {
     const std::unique_ptr<Router> dead = block.MakeRouter(2, instances);
     for (int i = 0; i < 5; ++i) lost.push_back(AcquireOk(*dead, {}));
   }
-  SharedState& state = *survivor->shared_state();
+  const SharedState& state = *survivor->shared_state();
   EXPECT_EQ(test::OutstandingOf(state, 2), 5) << "open leases keep the column";
   EXPECT_THAT(block.Attach(2), HasCode(absl::StatusCode::kAlreadyExists));
   EXPECT_EQ(survivor->Stats().outstanding, 8u);
@@ -270,7 +283,7 @@ TEST(SharedStateTest, ReapRefusesWhomItMustNot) {
   const SharedBlock block(kSmall);
   const std::unique_ptr<Router> router = block.MakeRouter(7, MakeInstances(1));
   const Lease lease = AcquireOk(*router, {});
-  SharedState& state = *router->shared_state();
+  const SharedState& state = *router->shared_state();
   EXPECT_THAT(state.Reap(7), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("token 7")));
   EXPECT_THAT(state.Reap(0), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("token is 0")));
   EXPECT_THAT(state.Reap(8), StatusIs(absl::StatusCode::kNotFound, HasSubstr("token 8")));
@@ -299,6 +312,82 @@ TEST(SharedStateTest, AReloadKeepsTheCountsOfOpenRequests) {
   EXPECT_THAT(new_router->shared_state()->Reap(1), IsOk());
   EXPECT_EQ(new_router->shared_state()->Owners().size(), 1u);
   EXPECT_EQ(new_router->Stats().outstanding, 1u);
+}
+
+TEST(SharedStateTest, ALeaseOfAReapedRouterTakesNothingFromWhoHasItsColumnNow) {
+  const SharedBlock block({4, 2});
+  const std::vector<Instance> instances = MakeInstances(1, /*max_outstanding=*/1);
+  const std::unique_ptr<Router> reaper = block.MakeRouter(1, instances);
+  std::unique_ptr<Router> old_router = block.MakeRouter(2, instances);
+  Lease old_lease = AcquireOk(*old_router, {});
+  old_router.reset();
+  EXPECT_THAT(reaper->shared_state()->Reap(2), IsOk());
+
+  const std::unique_ptr<Router> new_router = block.MakeRouter(3, instances);
+  const Lease lease = AcquireOk(*new_router, {});
+  old_lease.Finish();
+  EXPECT_EQ(new_router->Stats().outstanding, 1u);
+  EXPECT_THAT(new_router->Acquire({}), HasCode(absl::StatusCode::kResourceExhausted));
+}
+
+TEST(SharedStateTest, AReapedRouterThatLivesReservesNothing) {
+  const SharedBlock block({4, 2});
+  const std::unique_ptr<Router> reaper = block.MakeRouter(1, MakeInstances(1));
+  std::unique_ptr<Router> reaped = block.MakeRouter(2, MakeInstances(1));
+  EXPECT_THAT(reaper->shared_state()->Reap(2), IsOk());
+  const std::unique_ptr<Router> heir = block.MakeRouter(3, MakeInstances(1));
+  EXPECT_THAT(reaped->Acquire({}), HasCode(absl::StatusCode::kResourceExhausted));
+  reaped.reset();
+  EXPECT_EQ(heir->shared_state()->Owners().size(), 2u) << "it gives back no column but its own";
+}
+
+TEST(SharedStateTest, MovedFromItAnswersEveryCall) {
+  const SharedBlock block(kSmall);
+  absl::StatusOr<SharedState> state = block.Attach(1);
+  ASSERT_THAT(state, IsOk());
+  const SharedState moved_to = *std::move(state);
+  EXPECT_EQ(state->token(), 0u);  // NOLINT(bugprone-use-after-move)
+  EXPECT_TRUE(state->Owners().empty());
+  EXPECT_THAT(state->Reap(2), HasCode(absl::StatusCode::kFailedPrecondition));
+  EXPECT_EQ(moved_to.token(), 1u);
+}
+
+// Each router changes its fleet while its own threads acquire. A slot that is given up while somebody can still reserve
+// there would be the other's by the time the lease reads its id.
+TEST(SharedStateTest, ASlotIsGivenUpOnlyWhenNobodyCanReserveThere) {
+  const SharedBlock block({4, 2});
+  std::atomic<bool> stop{false};
+  std::atomic<uint64_t> acquired{0};
+  std::atomic<uint64_t> strange{0};
+  RouterOptions options;
+  options.custom_strategy = std::make_shared<FirstAfterAPause>();
+  const std::unique_ptr<Router> routers[] = {block.MakeRouter(1, {{"a"}}, options),
+                                             block.MakeRouter(2, {{"b"}}, options)};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 2; ++i) {
+    Router& router = *routers[i];
+    const char own = i == 0 ? 'a' : 'b';
+    for (int thread = 0; thread < 2; ++thread) {
+      threads.emplace_back([&, own] {
+        while (!stop) {
+          const absl::StatusOr<Lease> lease = router.Acquire({});
+          if (!lease.ok()) continue;
+          ++acquired;
+          if (lease->id().empty() || lease->id()[0] != own) ++strange;
+        }
+      });
+    }
+    threads.emplace_back([&, own] {
+      for (int change = 0; change < 3'000; ++change) {
+        const Instance fleet[] = {{own + std::to_string(2 * change)}, {own + std::to_string(2 * change + 1)}};
+        (void)router.SetInstances(fleet);
+      }
+      stop = true;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(acquired, 0u);
+  EXPECT_EQ(strange, 0u);
 }
 
 TEST(SharedStateTest, AnOwnersRemovalIsItsOwn) {

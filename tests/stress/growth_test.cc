@@ -82,5 +82,15 @@ TEST_F(GrowthTest, MillionInstancesThatComeAndGoLeaveNothing) {
   EXPECT_EQ(router->Stats().outstanding, 0u);
 }
 
+TEST_F(GrowthTest, RoutersReplacedWhileTheirLeasesAreOpenLeaveNothing) {
+  ExpectNoGrowth([](int /*turn*/) {
+    Lease held;
+    for (int i = 0; i < 200; ++i) {
+      const auto router = MakeRouter({}, MakeInstances(7));
+      held = test::AcquireOk(*router, {});  // Ends the last router's.
+    }
+  });
+}
+
 }  // namespace
 }  // namespace prefixroute
