@@ -14,9 +14,9 @@ cmake -S . -B build/demo -G Ninja -DCMAKE_BUILD_TYPE=Release \
 cmake --build build/demo --target prefixroute_replay >/dev/null
 replay=build/demo/benchmarks/replay/prefixroute_replay
 
-echo "Replaying generated traffic through the router, against simulated prefix caches ..."
+echo "Sending generated traffic through the router to seven simulated engines ..."
 echo
-"$replay" --instances=7 --applications=256 --limit=10000 --cache_tokens=400000 --max_prefix_tokens=2048
+"$replay" --instances=7 --rules=random,least_outstanding,prefix_aware
 
 if [ -n "${PREFIXROUTE_TRACES:-}" ]; then
   shopt -s nullglob
@@ -26,7 +26,7 @@ if [ -n "${PREFIXROUTE_TRACES:-}" ]; then
     exit 1
   fi
   echo
-  "$replay" --speed=5 --max_prefix_tokens=512,1024,2048 "${traces[@]}"
+  "$replay" --speed=5 --rules=random,least_outstanding,strict --max_prefix_tokens=512,1024,2048 "${traces[@]}"
 fi
 
 echo

@@ -24,10 +24,10 @@ printf '\n| --- | --- | --- |'
 printf ' --- |%.0s' "${columns[@]}"
 printf '\n'
 for trace in "$@"; do
-  "$replay" "${flags[@]}" --strategies=RANDOM,PREFIX_AWARE --max_prefix_tokens="$limits" "$trace" |
+  "$replay" "${flags[@]}" --rules=random,strict --max_prefix_tokens="$limits" "$trace" |
     awk -v name="$(basename "$trace" | sed 's/\.jsonl.*//')" '
       / would hit / { for (i = 1; i < NF; ++i) if ($i == "hit") ceiling = $(i + 1); sub(/:$/, "", ceiling) }
-      $1 == "RANDOM" { row = row " " $3 " |" }
-      $1 == "PREFIX_AWARE" { row = row " " $4 " (" $6 ") |" }
+      $1 == "random" { row = row " " $6 " |" }
+      $1 ~ /^strict_/ { row = row " " $6 " (" $10 ") |" }
       END { print "| " name " | " ceiling " |" row }'
 done
