@@ -136,8 +136,9 @@ struct RouterStats {
 };
 
 // Thread-safe: all methods may be called by any number of threads at once. Hot: Route, Acquire, Rank and
-// Lease::Finish; they never wait for the others, and allocate nothing after a thread's first call. The others take a lock among themselves, allocate, and wait until the decisions under way have ended:
-// microseconds, or as long as the system keeps such a thread from running.
+// Lease::Finish; they never wait for the others, and allocate nothing after a thread's first call. The others take a
+// lock among themselves, allocate, and wait until the decisions under way have ended: microseconds, or as long as the
+// system keeps such a thread from running.
 //
 // After a fork() the child may use a router that no other thread was using, as one of its own. Counts that both see are
 // what a SharedState is for.

@@ -81,7 +81,9 @@ void Keep(std::unique_ptr<State> state) {
   static auto* kept = new std::vector<std::unique_ptr<State>>;
   std::lock_guard<std::mutex> lock(*mutex);
   kept->push_back(std::move(state));
-  const auto ended = [](const std::unique_ptr<State>& other) { return other->on_heap() && other->OwnOutstanding() == 0; };
+  const auto ended = [](const std::unique_ptr<State>& other) {
+    return other->on_heap() && other->OwnOutstanding() == 0;
+  };
   kept->erase(std::remove_if(kept->begin(), kept->end(), ended), kept->end());
 }
 
