@@ -6,7 +6,7 @@
 set -euo pipefail
 
 needed=(
-  g++ cmake ninja-build pkg-config
+  g++ make cmake ninja-build pkg-config
   libabsl-dev libxxhash-dev                    # The library.
   libgtest-dev libgmock-dev libbenchmark-dev   # Its tests and benchmarks.
   zlib1g-dev nlohmann-json3-dev                # prefixroute_replay, which reads traces.

@@ -5,7 +5,7 @@
 #include <zlib.h>
 
 #include <cerrno>
-#include <cstring>
+#include <system_error>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kBufferBytes = size_t{256} << 10;
 
 absl::Status CannotRead(const std::string& path, int error) {
-  return absl::NotFoundError(absl::StrFormat("%s: cannot be read: %s", path, std::strerror(error)));
+  return absl::NotFoundError(absl::StrFormat("%s: cannot be read: %s", path, std::generic_category().message(error)));
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ inline constexpr uint32_t kNoInstance = UINT32_MAX;
 // One replica of an inference engine.
 struct Instance {
   // The stable name of the instance, any 1 to kMaxInstanceIdBytes bytes; its address will do. A prefix's home
-  // follows from the ids alone, so gateways that use the same ids agree, whatever the order they list them in.
+  // follows from ids and weights alone, so gateways that use the same agree, whatever the order they list them in.
   std::string id;
   // Capacity relative to the other instances: 0, or kMinWeight to kMaxWeight. An instance of weight 0 gets no new
   // requests.

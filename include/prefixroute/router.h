@@ -15,8 +15,9 @@
 // step; the lease gives back. Route() decides by loads that the caller counts, and keeps nothing: for load balancers
 // that know their connections already.
 //
-// Gateways that share nothing agree: a prefix's home follows from its bytes and the instances' ids alone, on every
-// machine and in every order of listing. Adding or removing an instance moves only the prefixes that it gains or loses.
+// Gateways that share nothing agree: a prefix's home follows from its bytes and the instances' ids and weights, on
+// every machine and in every order of listing. Adding or removing an instance moves only the prefixes that it gains or
+// loses.
 //
 // Cost: one pass over the prefix's bytes and one over the instances, without lock, allocation, clock or log.
 // docs/performance.md has figures, and the program that makes them.
@@ -51,7 +52,7 @@ struct RouterOptions {
   // How many bytes of a prompt PREFIX_AWARE looks at: 1 to kMaxMaxPrefixBytes. Prompts that are equal so far have one
   // home, others have not, however much they share: the first option to set. docs/replay.md says how to find yours.
   uint64_t max_prefix_bytes = kDefaultMaxPrefixBytes;
-  // When PREFIX_AWARE diverts from a busy home: above 125 % of its share of the load, but never below 8 outstanding.
+  // When PREFIX_AWARE diverts from a busy home: above 125 % of its share of the load, but never below 16 outstanding.
   RelativeBound relative_bound;
   // What Acquire() and Route() do when the strategy finds nobody below the hard bound: false refuses with
   // ResourceExhausted, true takes the one with the least (outstanding + 1) / weight, whatever its bound.

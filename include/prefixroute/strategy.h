@@ -69,7 +69,7 @@ PREFIXROUTE_EXPORT std::string_view ReasonName(Reason reason);
 struct RelativeBound {
   uint32_t factor_percent = 125;  // 100 to 100,000; 0 turns the relative bound off.
   uint32_t margin = 0;            // To kMaxOutstanding.
-  uint32_t floor = 8;             // To kMaxOutstanding.
+  uint32_t floor = 16;            // To kMaxOutstanding.
 };
 
 // What a strategy chooses from: the instances and their load, for one request. Valid during Choose() only.

@@ -227,7 +227,7 @@ TEST(ReplayProgramTest, NamesTheBadFlagAndItsValue) {
 TEST(ReplayProgramTest, HelpListsTheFlags) {
   const Outcome run = RunProgram("--help");
   EXPECT_EQ(run.exit_code, 0);
-  for (const char* flag : {"--instances=8", "--rules=", "--max_prefix_tokens=", "--relative_bound_floor=8",
+  for (const char* flag : {"--instances=8", "--rules=", "--max_prefix_tokens=", "--relative_bound_floor=16",
                            "--cache_tokens=1300000", "--speed=1", "--seed=1", "--applications=450", "--rate=0"}) {
     EXPECT_NE(run.out.find(flag), std::string::npos) << flag;
   }

@@ -53,7 +53,7 @@ TEST(OptionsTest, DefaultsAreThoseThatAreDocumented) {
   EXPECT_EQ(options.max_prefix_bytes, 8192u);
   EXPECT_EQ(options.relative_bound.factor_percent, 125u);
   EXPECT_EQ(options.relative_bound.margin, 0u);
-  EXPECT_EQ(options.relative_bound.floor, 8u);
+  EXPECT_EQ(options.relative_bound.floor, 16u);
   EXPECT_FALSE(options.fail_open);
   EXPECT_EQ(options.max_instances, 1024u);
 
@@ -64,8 +64,8 @@ TEST(OptionsTest, DefaultsAreThoseThatAreDocumented) {
 
 TEST(OptionsTest, DefaultsAreThoseThatAct) {
   const auto router = MakeRouter({}, MakeInstances(7));
-  // PREFIX_AWARE, with a floor of 8.
-  EXPECT_EQ(TakenAtHome(*router), 8u);
+  // PREFIX_AWARE, with a floor of 16.
+  EXPECT_EQ(TakenAtHome(*router), 16u);
   // A factor of 125 % without margin: the cap is ceil(1.25 * (360 + h + 1) / 7), which is 79 for all h here.
   const std::string prefix = PrefixesWithHome(*router, 0, 1)[0];
   std::vector<Load> loads(7, {60});
