@@ -7,13 +7,19 @@
 #   tools/limits_table.sh build/demo/benchmarks/replay/prefixroute_replay --speed=5 16,128,1024 traces/*.jsonl.gz
 set -euo pipefail
 
+usage() {
+  echo "usage: limits_table.sh <prefixroute_replay> [--flag=value ...] <limits> <trace> ..." >&2
+  exit 2
+}
+[ $# -ge 3 ] || usage
 replay=$1
 shift
 flags=()
-while [[ "$1" == --* ]]; do
+while [[ "${1:-}" == --* ]]; do
   flags+=("$1")
   shift
 done
+[ $# -ge 2 ] || usage
 limits=$1
 shift
 
