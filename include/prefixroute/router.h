@@ -50,7 +50,8 @@ struct RouterOptions {
   // Chooses in place of `strategy`, where it is set.
   std::shared_ptr<const RoutingStrategy> custom_strategy;
   // How many bytes of a prompt PREFIX_AWARE looks at: 1 to kMaxMaxPrefixBytes. Prompts that are equal so far have one
-  // home, others have not, however much they share: the first option to set. docs/replay.md says how to find yours.
+  // home; prompts that differ before it have not, however much they share. The first option to set: docs/replay.md says
+  // how to find yours.
   uint64_t max_prefix_bytes = kDefaultMaxPrefixBytes;
   // When PREFIX_AWARE diverts from a busy home: above 125 % of its share of the load, but never below 16 outstanding.
   RelativeBound relative_bound;
@@ -154,19 +155,19 @@ class PREFIXROUTE_EXPORT Router {
   // all of them. Unavailable where another router is changing membership and doesn't end.
   static absl::StatusOr<std::unique_ptr<Router>> Create(RouterOptions options, absl::Span<const Instance> instances,
                                                         SharedState shared_state);
-  // With leases still open, its counts (max_instances * about 650 bytes) stay until they have ended and another router
-  // goes, or the process does.
+  // With leases still open, its counts (about 700 bytes * max_instances) stay in memory: until they have ended and
+  // another router is destroyed.
   ~Router();
   Router(const Router&) = delete;
   Router& operator=(const Router&) = delete;
 
-  // Decides by the caller's loads, of which there must be one for each instance, in the order of SetInstances(): keep
-  // loads, indexes and SetInstances() under one lock, for a call between can't tell old indexes from new. Same request
-  // and loads, same decision (for RANDOM and ties: given Request::random).
-  // Unavailable (a gateway's 503): no instance, or all are draining, excluded or of weight 0. ResourceExhausted (429):
-  // every one that is left is at its hard bound, or a custom strategy chose none. InvalidArgument: the length of
-  // `loads`, an excluded index or the request's strategy is wrong. Internal: a custom strategy chose what may not be.
-  // O(prefix + instances + exclude * log(instances)).
+  // Decides by the caller's loads, of which there must be one for each instance, in the order of SetInstances(). Loads
+  // and indexes mean nothing after a change of membership: keep them and SetInstances() under one lock. Same request
+  // and loads, same decision (for RANDOM and ties: given Request::random). Unavailable (a gateway's 503): no instance,
+  // or all are draining, excluded or of weight 0. ResourceExhausted (429): every one that is left is at its hard bound,
+  // or a custom strategy chose none. InvalidArgument: the length of `loads`, an excluded index or the request's
+  // strategy is wrong. Internal: a custom strategy chose what may not be. O(prefix + instances + exclude *
+  // log(instances)).
   absl::StatusOr<Decision> Route(const Request& request, absl::Span<const Load> loads);
 
   // Decides by the router's own counts, and reserves in the same step: however many threads and processes race, no
