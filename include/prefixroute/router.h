@@ -163,11 +163,14 @@ class PREFIXROUTE_EXPORT Router {
 
   // Decides by the caller's loads, of which there must be one for each instance, in the order of SetInstances(). Loads
   // and indexes mean nothing after a change of membership: keep them and SetInstances() under one lock. Same request
-  // and loads, same decision (for RANDOM and ties: given Request::random). Unavailable (a gateway's 503): no instance,
-  // or all are draining, excluded or of weight 0. ResourceExhausted (429): every one that is left is at its hard bound,
-  // or a custom strategy chose none. InvalidArgument: the length of `loads`, an excluded index or the request's
-  // strategy is wrong. Internal: a custom strategy chose what may not be. O(prefix + instances + exclude *
-  // log(instances)).
+  // and loads, same decision (for RANDOM and ties: given Request::random).
+  //
+  // Unavailable (a gateway's 503): no instance, or all are draining, excluded or of weight 0.
+  // ResourceExhausted (429): every one that is left is at its hard bound, or a custom strategy chose none.
+  // InvalidArgument: the length of `loads`, an excluded index or the request's strategy is wrong.
+  // Internal: a custom strategy chose what may not be.
+  //
+  // O(prefix + instances + exclude * log(instances)).
   absl::StatusOr<Decision> Route(const Request& request, absl::Span<const Load> loads);
 
   // Decides by the router's own counts, and reserves in the same step: however many threads and processes race, no
