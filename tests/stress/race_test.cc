@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <random>
@@ -110,6 +111,12 @@ class Meanwhile {
 
 constexpr unsigned kThreads = 256;
 
+// `count`, fewer under a sanitizer, or what the environment's PREFIXROUTE_RACE_ROUNDS asks for: `tools/check.sh races`.
+int Rounds(int count) {
+  const char* asked = std::getenv("PREFIXROUTE_RACE_ROUNDS");
+  return asked == nullptr ? test::Scaled(count) : std::atoi(asked);
+}
+
 struct Rule {
   const char* name;
   Strategy built_in;
@@ -183,7 +190,7 @@ TEST_P(RaceTest, NobodyPassesTheHardBoundAndEveryPlaceIsTaken) {
   });
   Crowd crowd(kThreads);
   std::vector<Lease> leases(kThreads);
-  const int rounds = test::Scaled(60);
+  const int rounds = Rounds(60);
   for (int round = 0; round < rounds; ++round) {
     std::atomic<int> refused{0};
     crowd.Round([&](unsigned thread) {
@@ -210,7 +217,7 @@ TEST_P(LevelRaceTest, LeastOutstandingKeepsTheIdleLevel) {
   const Meanwhile writer(HarmlessWriter(*router, /*max_outstanding=*/0));
   Crowd crowd(kThreads);
   std::vector<Lease> leases(kThreads);
-  const int rounds = test::Scaled(40);
+  const int rounds = Rounds(40);
   for (int round = 0; round < rounds; ++round) {
     crowd.Round([&](unsigned thread) { leases[thread] = test::AcquireOk(*router, {}); });
     const std::vector<uint32_t> outstanding = OutstandingOf(*router);
@@ -227,7 +234,7 @@ TEST_P(RelativeBoundRaceTest, HotPrefixPassesNoInstancesShare) {
   const Meanwhile writer(HarmlessWriter(*router, /*max_outstanding=*/0));
   Crowd crowd(kThreads);
   std::vector<Lease> leases(kThreads);
-  const int rounds = test::Scaled(40);
+  const int rounds = Rounds(40);
   for (int round = 0; round < rounds; ++round) {
     crowd.Round([&](unsigned thread) { leases[thread] = test::AcquireOk(*router, test::ForPrefix("hot")); });
     std::vector<uint32_t> outstanding = OutstandingOf(*router);
