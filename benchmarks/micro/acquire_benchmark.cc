@@ -27,9 +27,7 @@ void AcquireAndFinish(benchmark::State& state, Router& router, int64_t prompt_by
   state.SetItemsProcessed(state.iterations());
 }
 
-void BM_AcquireFinish(benchmark::State& state, Strategy strategy) {
-  RouterOptions options = WholePrompts();
-  options.strategy = strategy;
+void BM_AcquireFinish(benchmark::State& state, const RouterOptions& options) {
   const std::unique_ptr<Router> router = *Router::Create(options, BenchmarkFleet(state.range(0)));
   AcquireAndFinish(state, *router, state.range(1));
 }
@@ -57,9 +55,10 @@ void Sizes(benchmark::internal::Benchmark* benchmark) {
   benchmark->ArgNames({"instances", "bytes"})->ArgsProduct({{7, 64, 1024}, {256, 2 << 10, 32 << 10}});
 }
 
-BENCHMARK_CAPTURE(BM_AcquireFinish, random, Strategy::kRandom)->Apply(Sizes);
-BENCHMARK_CAPTURE(BM_AcquireFinish, least_outstanding, Strategy::kLeastOutstandingRequests)->Apply(Sizes);
-BENCHMARK_CAPTURE(BM_AcquireFinish, prefix_aware, Strategy::kPrefixAware)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_AcquireFinish, random, WholePrompts(Strategy::kRandom))->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_AcquireFinish, least_outstanding, WholePrompts(Strategy::kLeastOutstandingRequests))->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_AcquireFinish, prefix_aware, WholePrompts())->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_AcquireFinish, strict, StrictWholePrompts())->Apply(Sizes);
 BENCHMARK(BM_AcquireFinishThreads)->ThreadRange(1, 8)->UseRealTime();
 BENCHMARK(BM_AcquireFinishShared)->Apply(Sizes);
 

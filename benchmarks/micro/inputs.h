@@ -26,9 +26,16 @@ inline std::vector<Instance> BenchmarkFleet(int64_t size) {
 }
 
 // Every byte of a prompt counts, so that its length can be varied.
-inline RouterOptions WholePrompts() {
+inline RouterOptions WholePrompts(Strategy strategy = Strategy::kPrefixAware) {
   RouterOptions options;
+  options.strategy = strategy;
   options.max_prefix_bytes = kMaxMaxPrefixBytes;
+  return options;
+}
+// PREFIX_AWARE in strict mode.
+inline RouterOptions StrictWholePrompts() {
+  RouterOptions options;
+  options.strict_prefix_bytes = kMaxMaxPrefixBytes;
   return options;
 }
 

@@ -12,9 +12,7 @@
 namespace prefixroute {
 namespace {
 
-void BM_Route(benchmark::State& state, Strategy strategy) {
-  RouterOptions options = WholePrompts();
-  options.strategy = strategy;
+void BM_Route(benchmark::State& state, const RouterOptions& options) {
   const std::unique_ptr<Router> router = *Router::Create(options, BenchmarkFleet(state.range(0)));
   const std::vector<Load> loads(static_cast<size_t>(state.range(0)), Load{4});
   Prompts prompts(state.range(1));
@@ -26,9 +24,9 @@ void BM_Route(benchmark::State& state, Strategy strategy) {
   state.SetItemsProcessed(state.iterations());
 }
 
-// The home is busy: sums the loads, and goes on along the prefix's order.
+// Strict mode, and the home is busy: sums the loads, and goes on along the prefix's order.
 void BM_RouteDiverted(benchmark::State& state) {
-  const std::unique_ptr<Router> router = *Router::Create(WholePrompts(), BenchmarkFleet(state.range(0)));
+  const std::unique_ptr<Router> router = *Router::Create(StrictWholePrompts(), BenchmarkFleet(state.range(0)));
   std::vector<Load> loads(static_cast<size_t>(state.range(0)));
   Prompts prompts(state.range(1));
   Request request;
@@ -45,9 +43,10 @@ void Sizes(benchmark::internal::Benchmark* benchmark) {
   benchmark->ArgNames({"instances", "bytes"})->ArgsProduct({{7, 64, 1024}, {256, 2 << 10, 32 << 10}});
 }
 
-BENCHMARK_CAPTURE(BM_Route, random, Strategy::kRandom)->Apply(Sizes);
-BENCHMARK_CAPTURE(BM_Route, least_outstanding, Strategy::kLeastOutstandingRequests)->Apply(Sizes);
-BENCHMARK_CAPTURE(BM_Route, prefix_aware, Strategy::kPrefixAware)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_Route, random, WholePrompts(Strategy::kRandom))->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_Route, least_outstanding, WholePrompts(Strategy::kLeastOutstandingRequests))->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_Route, prefix_aware, WholePrompts())->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_Route, strict, StrictWholePrompts())->Apply(Sizes);
 BENCHMARK(BM_RouteDiverted)->ArgNames({"instances", "bytes"})->ArgsProduct({{7, 64, 1024}, {256}});
 
 }  // namespace

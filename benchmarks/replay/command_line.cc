@@ -47,6 +47,7 @@ ABSL_FLAG(uint32_t, max_outstanding, Fleet().max_outstanding,
 ABSL_FLAG(uint32_t, instances, Fleet().instances, "engines");
 ABSL_FLAG(uint32_t, gateways, Fleet().gateways,
           "replicas of the gateway, each with a router of its own that sees only its own requests");
+ABSL_FLAG(double, report, 0, "seconds after which engines tell every gateway their load, again and again; 0: never");
 ABSL_FLAG(std::vector<std::string>, event, {},
           "changes of the fleet: TIME:add, TIME:remove:INSTANCE, TIME:restart:INSTANCE; a time is 300s, 5m");
 ABSL_FLAG(uint32_t, step_tokens, kEngine.step_tokens, "engine: token budget of a step");
@@ -148,6 +149,7 @@ absl::Status CheckRanges() {
   for (const absl::Status& status : {
            CheckRange<uint32_t>(FLAGS_instances, 1, kMaxInstances),
            CheckRange<uint32_t>(FLAGS_gateways, 1, kMaxGateways),
+           CheckRange<double>(FLAGS_report, 0, kMaxSeconds),
            CheckRange<uint32_t>(FLAGS_relative_bound_factor_percent, relative_bound ? 100 : 0, 100'000),
            CheckRange<uint32_t>(FLAGS_relative_bound_margin, 0, kMaxOutstanding),
            CheckRange<uint32_t>(FLAGS_relative_bound_floor, 0, kMaxOutstanding),
@@ -260,6 +262,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, char** argv) {
   FleetOptions& fleet = line.fleet;
   fleet.instances = absl::GetFlag(FLAGS_instances);
   fleet.gateways = absl::GetFlag(FLAGS_gateways);
+  fleet.report_us = Us(absl::GetFlag(FLAGS_report));
   fleet.max_outstanding = absl::GetFlag(FLAGS_max_outstanding);
   fleet.engine.step_tokens = absl::GetFlag(FLAGS_step_tokens);
   fleet.engine.max_sequences = absl::GetFlag(FLAGS_max_sequences);

@@ -60,6 +60,7 @@ class FleetSimulator {
   absl::Status Change(const ScaleEvent& event);
   absl::Status Arrive(uint32_t index);
   void FinishStepsUntil(int64_t now_us);
+  void ReportLoads();
   void StartStep(uint32_t instance, int64_t now_us);
   void End(uint32_t slot, int64_t now_us, bool failed);
   Bucket& BucketOf(int64_t arrival_us);
@@ -92,9 +93,12 @@ absl::Status FleetSimulator::MakeGateways(const RuleMaker& make_rule) {
   const auto adds = std::count_if(options_.events.begin(), options_.events.end(),
                                   [](const ScaleEvent& event) { return event.kind == ScaleEvent::Kind::kAdd; });
   const RuleContext context = {
-      engines_, trace_.block_tokens,
+      engines_,
+      trace_.block_tokens,
       options_.engine.cache_tokens == 0 ? UINT64_MAX : options_.engine.cache_tokens / trace_.block_tokens,
-      options_.max_outstanding, options_.instances + static_cast<uint32_t>(adds)};
+      options_.max_outstanding,
+      options_.instances + static_cast<uint32_t>(adds),
+      options_.gateways};
   for (uint32_t i = 0; i < options_.gateways; ++i) gateways_.push_back(make_rule(context));
   return TellMembership();
 }
@@ -121,6 +125,13 @@ absl::Status FleetSimulator::Change(const ScaleEvent& event) {
       break;
   }
   return absl::OkStatus();
+}
+
+void FleetSimulator::ReportLoads() {
+  for (const uint32_t instance : membership_) {
+    const EngineLoad load = {engines_[instance].outstanding(), engines_[instance].waiting()};
+    for (const std::unique_ptr<Rule>& gateway : gateways_) gateway->ReportLoad(instance, load);
+  }
 }
 
 Bucket& FleetSimulator::BucketOf(int64_t arrival_us) {
@@ -196,6 +207,7 @@ void FleetSimulator::FinishStepsUntil(int64_t now_us) {
     engines_[step.instance].FinishStep(&step_result_);
     for (const Engine::FirstToken& first : step_result_.first_tokens) {
       const InFlight& flight = in_flight_[first.ticket];
+      gateways_[flight.gateway]->FirstToken(first.ticket);
       const TraceRequest& request = trace_.requests[flight.request];
       const int64_t ttft_us = step.at_us - request.arrival_us;
       Bucket& bucket = BucketOf(request.arrival_us);
@@ -231,12 +243,17 @@ absl::StatusOr<FleetResult> FleetSimulator::Run(const RuleMaker& make_rule, std:
   result_.window_us = std::max<int64_t>(0, last_arrival_us_ - options_.warm_up_us);
   if (absl::Status made = MakeGateways(make_rule); !made.ok()) return made;
   size_t next_event = 0;
+  int64_t next_report_us = options_.report_us;
   for (uint32_t i = 0; i < trace_.requests.size(); ++i) {
     progress->Update(task, i, trace_.requests.size());
     const int64_t now_us = trace_.requests[i].arrival_us;
     for (; next_event < options_.events.size() && options_.events[next_event].at_us <= now_us; ++next_event) {
       FinishStepsUntil(options_.events[next_event].at_us);
       if (absl::Status changed = Change(options_.events[next_event]); !changed.ok()) return changed;
+    }
+    for (; options_.report_us != 0 && next_report_us <= now_us; next_report_us += options_.report_us) {
+      FinishStepsUntil(next_report_us);
+      ReportLoads();
     }
     FinishStepsUntil(now_us);
     if (absl::Status arrived = Arrive(i); !arrived.ok()) return arrived;

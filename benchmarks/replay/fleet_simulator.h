@@ -25,6 +25,7 @@ namespace prefixroute::replay {
 struct FleetOptions {
   uint32_t instances = 8;
   uint32_t gateways = 1;
+  int64_t report_us = 0;         // How often engines tell the gateways their load; 0: never.
   uint32_t max_outstanding = 0;  // As Instance::max_outstanding, for each gateway.
   EngineOptions engine;
   std::vector<ScaleEvent> events;     // In the order of their time.

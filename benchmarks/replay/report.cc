@@ -116,6 +116,10 @@ std::string Describe(const Report& report) {
   } else {
     absl::StrAppend(&text, "All requests are counted, those that find cold caches at the start too.\n");
   }
+  if (options.report_us > 0) {
+    absl::StrAppendFormat(&text, "Engines tell the gateways their load every %g seconds.\n",
+                          static_cast<double>(options.report_us) / kUsASecond);
+  }
   for (const ScaleEvent& event : options.events) absl::StrAppend(&text, "At ", ScaleEventText(event), "\n");
   absl::StrAppendFormat(&text, "One unlimited cache that sees every request would hit %.3f: the ceiling.\n",
                         report.ceiling);

@@ -13,6 +13,7 @@ Json OptionsJson(const FleetOptions& options) {
   for (const ScaleEvent& event : options.events) events.push_back(ScaleEventText(event));
   return {{"instances", options.instances},
           {"gateways", options.gateways},
+          {"report_us", options.report_us},
           {"max_outstanding", options.max_outstanding},
           {"step_tokens", options.engine.step_tokens},
           {"max_sequences", options.engine.max_sequences},

@@ -17,6 +17,11 @@ inline constexpr double kMinWeight = 1e-3;
 inline constexpr double kMaxWeight = 1e6;
 // The most requests that a router counts for one instance.
 inline constexpr uint32_t kMaxOutstanding = (uint32_t{1} << 20) - 1;
+// The memory of prefixes: 64 bytes an entry. A prompt of 32 KiB has 25 entries, one of 1 MiB 40; a prefix that many
+// prompts share has its entries once.
+inline constexpr uint32_t kMinPrefixEntries = 1'024;
+inline constexpr uint32_t kDefaultPrefixEntries = 65'536;
+inline constexpr uint32_t kMaxPrefixEntries = uint32_t{1} << 26;
 // "No instance", wherever an index of one is asked for.
 inline constexpr uint32_t kNoInstance = UINT32_MAX;
 
@@ -36,6 +41,17 @@ struct Instance {
 struct Load {
   // Requests sent to the instance and not finished, from anybody. UINT32_MAX counts as full.
   uint32_t outstanding = 0;
+  // Bytes of their prompts that are still to be prefilled: the sum of Decision::uncached_bytes of those whose first
+  // token has not come. PREFIX_AWARE balances by it; where it isn't known, 0 for all will do.
+  uint64_t pending_bytes = 0;
+};
+
+// What an engine says of itself (Router::ReportLoad): vLLM's num_requests_running and num_requests_waiting, say.
+struct EngineLoad {
+  // Requests that it has, running and waiting, from anybody.
+  uint32_t outstanding = 0;
+  // Of those, the ones whose prompt it has not prefilled; 0 where it doesn't say.
+  uint32_t waiting = 0;
 };
 
 }  // namespace prefixroute

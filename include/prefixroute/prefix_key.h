@@ -7,6 +7,7 @@
 #ifndef PREFIXROUTE_PREFIX_KEY_H_
 #define PREFIXROUTE_PREFIX_KEY_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -15,42 +16,77 @@
 
 namespace prefixroute {
 
-// About 2,000 tokens: past the system prompt that all requests of a service share, which must not crowd one instance.
-// No limit fits all traffic (docs/replay.md).
-inline constexpr uint64_t kDefaultMaxPrefixBytes = 8192;
-inline constexpr uint64_t kMaxMaxPrefixBytes = uint64_t{1} << 30;
+namespace internal {
+class PrefixKeyBuilder;
+}
+
+// How many bytes of a prompt count by default: a coding agent's prompt has 400 kB in the median.
+inline constexpr uint64_t kDefaultMaxPrefixBytes = uint64_t{1} << 20;
+inline constexpr uint64_t kMaxMaxPrefixBytes = uint64_t{1} << 24;
+
+// A key has a fingerprint of the prefix's first kPrefixDepths[0] bytes, of its first kPrefixDepths[1], and so on to its
+// end: every 64 bytes at first, then each depth about 1.25 times the one before, in whole steps of 64. So whatever two
+// prompts share is found to within some 64 bytes or a fifth of its length, at any scale; 40 depths lie within 1 MiB.
+inline constexpr size_t kMaxPrefixDepths = 52;
+inline constexpr auto kPrefixDepths = [] {
+  std::array<uint64_t, kMaxPrefixDepths> depths{};
+  uint64_t depth = 64;
+  for (uint64_t& each : depths) {
+    each = depth;
+    const uint64_t step = depth / 4 < 64 ? 64 : (depth / 4 + 63) / 64 * 64;
+    depth += step;
+  }
+  return depths;
+}();
 
 // The key of one prefix within one scope. A value; the same on every machine and build, and in every later release
 // of the same minor version.
-class PrefixKey {
+class PREFIXROUTE_EXPORT PrefixKey {
  public:
   // The empty key: that of an empty prefix, which has no home.
-  constexpr PrefixKey() = default;
+  PrefixKey() {}  // NOLINT(modernize-use-equals-default): what was not written is not read.
 
   // A key from a hash that the host has already, which must cover the prefix and the scope, and use all 64 bits
-  // well. Never empty: 0 counts as 1.
-  static constexpr PrefixKey FromHash(uint64_t hash) { return PrefixKey(hash == 0 ? 1 : hash); }
+  // well (0 counts as 1). It is found again as a whole, or not at all. `bytes` is the prefix's length, at least 1, by
+  // which its work is weighed against that of other requests.
+  static PrefixKey FromHash(uint64_t hash, uint64_t bytes = 4096);
 
-  constexpr bool empty() const { return value_ == 0; }
-  constexpr uint64_t value() const { return value_; }
+  bool empty() const { return depth_count_ == 0; }
+  // A hash of the whole prefix, and how many bytes that is.
+  uint64_t value() const { return value_; }
+  uint64_t bytes() const { return bytes_; }
 
-  friend constexpr bool operator==(PrefixKey a, PrefixKey b) { return a.value_ == b.value_; }
-  friend constexpr bool operator!=(PrefixKey a, PrefixKey b) { return a.value_ != b.value_; }
+  // The depths that lie within the prefix, and the fingerprint of all bytes to there. A prefix shorter than the
+  // first depth has one, its value.
+  size_t depth_count() const { return depth_count_; }
+  uint64_t depth(size_t index) const { return whole_ ? bytes_ : kPrefixDepths[index]; }
+  uint64_t fingerprint(size_t index) const { return fingerprints_[index]; }
+
+  friend bool operator==(const PrefixKey& a, const PrefixKey& b) {
+    return a.value_ == b.value_ && a.bytes_ == b.bytes_;
+  }
+  friend bool operator!=(const PrefixKey& a, const PrefixKey& b) { return !(a == b); }
 
  private:
-  explicit constexpr PrefixKey(uint64_t value) : value_(value) {}
+  friend class internal::PrefixKeyBuilder;
+
   uint64_t value_ = 0;
+  uint64_t bytes_ = 0;
+  uint32_t depth_count_ = 0;
+  bool whole_ = false;  // The one fingerprint is the value.
+  std::array<uint64_t, kMaxPrefixDepths> fingerprints_;
 };
 
-// The key of the first `max_prefix_bytes` of `prefix`, any bytes at all, within `scope`:
+// The key of the first `max_prefix_bytes` (at most kMaxMaxPrefixBytes) of `prefix`, any bytes at all, within `scope`.
+// Each byte is hashed once: with MixBits of rendezvous.h, and xxHash's 64-bit XXH3 with seed 0,
 //
-//   0                                             where the prefix is empty,
-//   MixBits(XXH3_64(prefix) ^ S)                  otherwise, 0 counting as 1, with
+//   F(0) = 0,  F(d) = MixBits(F(d-1) ^ XXH3_64(bytes from depth d-1 to depth d))
 //   S = 0                                         without a scope,
-//   S = MixBits(S' ^ XXH3_64(part)) + 1           for each part of the scope in turn, S' being the S before it.
+//   S = MixBits(S' ^ XXH3_64(part)) + 1           for each part of the scope in turn, S' being the S before it,
+//   fingerprint(d) = F(d) ^ S
+//   value = MixBits(F(last) ^ XXH3_64(the bytes after it)) ^ S, or fingerprint(last) where there are none.
 //
-// MixBits is that of rendezvous.h, XXH3_64 is xxHash's 64-bit XXH3 with seed 0. Not cryptographic: whoever chooses
-// prompts can make two with one key, and gain a cache miss by it.
+// Not cryptographic: whoever chooses prompts can make two with one key, and gain a cache miss by it.
 // O(min(prefix.size(), max_prefix_bytes)). Does not allocate.
 PREFIXROUTE_EXPORT PrefixKey MakePrefixKey(std::string_view prefix, std::string_view scope = {},
                                            uint64_t max_prefix_bytes = kDefaultMaxPrefixBytes);
@@ -60,9 +96,10 @@ PREFIXROUTE_EXPORT PrefixKey MakePrefixKey(std::string_view prefix, std::string_
 //   PrefixHasher hasher;
 //   hasher.AddScope(model);
 //   for (std::string_view piece : body) hasher.Update(piece);
-//   request.key = hasher.Key();
+//   const PrefixKey key = hasher.Key();
+//   request.key = &key;
 //
-// Keeps no pieces and does not allocate (about 650 bytes, by value). For one thread at a time.
+// Keeps no pieces and does not allocate (about 1 KiB, by value). For one thread at a time.
 class PREFIXROUTE_EXPORT PrefixHasher {
  public:
   // Bytes beyond `max_prefix_bytes` are not read; give the router's own limit.
@@ -76,16 +113,18 @@ class PREFIXROUTE_EXPORT PrefixHasher {
   void Update(std::string_view piece);
 
   // True when further bytes can't change the key.
-  bool full() const { return room_ == 0; }
+  bool full() const { return bytes_ == max_prefix_bytes_; }
 
   // The key of all that was added so far; more may follow.
   PrefixKey Key() const;
 
  private:
   alignas(64) unsigned char state_[576];  // An XXH3_state_t, whose header stays inside the library.
+  std::array<uint64_t, kMaxPrefixDepths> chain_;
+  size_t depth_count_ = 0;
   uint64_t scope_hash_ = 0;
-  uint64_t room_;
-  bool empty_ = true;
+  uint64_t max_prefix_bytes_;
+  uint64_t bytes_ = 0;
 };
 
 }  // namespace prefixroute

@@ -5,21 +5,23 @@
 //
 //   auto router = Router::Create({}, {{"10.0.0.1:8000"}, {"10.0.0.2:8000"}, {"10.0.0.3:8000"}});
 //   Request request;
-//   request.prefix = prompt;                           // Any bytes; the first 8 KiB count.
+//   request.prefix = prompt;                           // Any bytes: as the engine will see them, from the first on.
 //   absl::StatusOr<Lease> lease = (*router)->Acquire(request);
 //   if (!lease.ok()) return RespondBusy(lease.status());  // 429 or 503.
-//   Forward(prompt, lease->id());                      // The same prefix goes to the same instance.
-//   lease->Finish();                                   // So does ~Lease.
+//   Forward(prompt, lease->id());                      // Where most of the prompt is cached, and nobody is overloaded.
+//   lease->FirstToken();                               // When the answer begins.
+//   lease->Finish();                                   // When it has ended; so does ~Lease.
 //
 // A router has two verbs. Acquire() goes by the router's own count of outstanding requests, and reserves in the same
-// step; the lease gives back. Route() decides by loads that the caller counts, and keeps nothing: for load balancers
-// that know their connections already.
+// step; the lease gives back. Route() decides by loads that the caller counts, and remembers but where it sent the
+// prefix: for load balancers that know their connections already.
 //
-// Gateways that share nothing agree: a prefix's home follows from its bytes and the instances' ids and weights, on
-// every machine and in every order of listing. Adding or removing an instance moves only the prefixes that it gains or
-// loses.
+// Gateways that share nothing agree on a prefix's home, which follows from its bytes, how much of the traffic begins
+// like it, and the instances' ids and weights. What each of them sees beside that, its own requests, it goes by: see
+// docs/prefix_aware.md. In strict mode (RouterOptions::strict_prefix_bytes) nothing is remembered, and all that counts
+// is bytes, ids, weights and loads; adding or removing an instance moves only the prefixes that it gains or loses.
 //
-// Cost: one pass over the prefix's bytes and one over the instances, without lock, allocation, clock or log.
+// Cost: one pass over the prefix's bytes and three over the instances, without lock, allocation, clock or log.
 // docs/performance.md has figures, and the program that makes them.
 
 #ifndef PREFIXROUTE_ROUTER_H_
@@ -45,21 +47,32 @@
 
 namespace prefixroute {
 
+inline constexpr uint32_t kMaxGatewayReplicas = 1'000'000;
+
 struct RouterOptions {
   Strategy strategy = Strategy::kPrefixAware;
   // Chooses in place of `strategy`, where it is set.
   std::shared_ptr<const RoutingStrategy> custom_strategy;
-  // How many bytes of a prompt PREFIX_AWARE looks at: 1 to kMaxMaxPrefixBytes. Prompts that are equal so far have one
-  // home; prompts that differ before it have not, however much they share. The first option to set: docs/replay.md says
-  // how to find yours.
+  // How many bytes of a prompt PREFIX_AWARE looks at: 1 to kMaxMaxPrefixBytes.
   uint64_t max_prefix_bytes = kDefaultMaxPrefixBytes;
-  // When PREFIX_AWARE diverts from a busy home: above 125 % of its share of the load, but never below 16 outstanding.
+  // Not 0: PREFIX_AWARE in strict mode. It remembers nothing: prompts whose first so many bytes are equal have one
+  // home, which only the bounds divert from, so that gateways decide alike from like loads. To kMaxMaxPrefixBytes. No
+  // number fits all traffic (docs/replay.md).
+  uint64_t strict_prefix_bytes = 0;
+  // When strict mode diverts from a busy home: above 125 % of its share of the load, but never below 16 outstanding.
   RelativeBound relative_bound;
+  // Replicas of the gateway that share the instances, each with a router of its own: 1 to kMaxGatewayReplicas. With
+  // several, PREFIX_AWARE trusts a prefix's home more, for another replica may have sent it there. Routers of one
+  // SharedState are one.
+  uint32_t gateway_replicas = 1;
   // What Acquire() and Route() do when the strategy finds nobody below the hard bound: false refuses with
   // ResourceExhausted, true takes the one with the least (outstanding + 1) / weight, whatever its bound.
   bool fail_open = false;
   // Room for instances, fixed at Create(): 1 to kMaxInstances, about 700 bytes each. A SharedState has its own room.
   uint32_t max_instances = 1024;
+  // Room for what PREFIX_AWARE remembers, fixed at Create(): a power of two within kMinPrefixEntries to
+  // kMaxPrefixEntries, 64 bytes each. A SharedState has its own.
+  uint32_t prefix_entries = kDefaultPrefixEntries;
 };
 
 // What its views point to must live until the call returns, which a list in braces does not.
@@ -69,8 +82,8 @@ struct Request {
   // What else must be equal for a cached prefix to be of use: model, adapter, tenant, cache salt. Several: see
   // PrefixHasher::AddScope.
   std::string_view scope;
-  // A ready key: where it isn't empty, `prefix` and `scope` are not read.
-  PrefixKey key;
+  // A ready key, in place of `prefix` and `scope`, which are not read then.
+  const PrefixKey* key = nullptr;
   // Instances that must not be chosen, by id (unknown ones are ignored) and by index: those that failed this request,
   // or all outside a subset.
   absl::Span<const std::string_view> exclude;
@@ -87,6 +100,23 @@ struct Decision {
   uint32_t home = kNoInstance;  // The prefix's home; kNoInstance where the strategy has none, and for kFailOpen.
   uint32_t rank = 0;  // The instance's place in the prefix's order: 1 for the home; 0 where there is no order.
   Reason reason = Reason::kHome;
+  // Of PREFIX_AWARE, not in strict mode: the prefix's bytes, how many of them the instance was sent lately, and how
+  // many it is expected to prefill.
+  uint64_t prefix_bytes = 0;
+  uint64_t matched_bytes = 0;
+  uint64_t uncached_bytes = 0;
+};
+
+// What PREFIX_AWARE sees in one instance, for one request.
+struct InstanceCost {
+  uint32_t instance;
+  uint32_t rank;           // In the prefix's order.
+  bool eligible;           // Of those that are, the least cost is chosen.
+  double cost;             // Bytes of work; src/strategy/prefix_aware.h has the formula.
+  uint64_t matched_bytes;  // As in Decision.
+  uint64_t uncached_bytes;
+  uint64_t pending_bytes;  // Load::pending_bytes.
+  uint32_t outstanding;
 };
 
 // Owns one outstanding request, and gives it back exactly once: at Finish(), or when destroyed. Move-only. For one
@@ -106,16 +136,26 @@ class PREFIXROUTE_EXPORT Lease {
   // The indexes are those of the membership that the decision was made on.
   const Decision& decision() const { return decision_; }
 
+  // The first token has come: the instance has prefilled the prompt. Without this call PREFIX_AWARE learns so at
+  // Finish(), and balances less sharply. O(1), lock-free.
+  void FirstToken() noexcept;
+
+  // What the engine says it found cached (usage.prompt_tokens_details.cached_tokens), of how many tokens of the prompt.
+  // For Stats() alone, which sets it beside what was expected. Once, before Finish(); later calls do nothing.
+  void ReportCachedTokens(uint64_t cached_tokens, uint64_t prompt_tokens) noexcept;
+
   // The request is over: well, badly or cancelled, it is all one. Later calls do nothing. O(1), lock-free.
   void Finish() noexcept;
 
  private:
   friend class Router;
   Lease(internal::State* state, uint32_t slot, const Decision& decision)
-      : state_(state), slot_(slot), decision_(decision) {}
+      : state_(state), slot_(slot), pending_bytes_(decision.uncached_bytes), decision_(decision) {}
 
   internal::State* state_ = nullptr;
   uint32_t slot_ = 0;
+  uint64_t pending_bytes_ = 0;  // Until the first token.
+  bool reported_ = false;       // ReportCachedTokens() was called.
   Decision decision_;
 };
 
@@ -123,8 +163,14 @@ struct InstanceStats {
   std::string id;
   double weight;
   uint32_t max_outstanding;
-  uint32_t outstanding;  // Acquired and not finished, by all owners of a SharedState.
+  uint32_t outstanding;    // Acquired and not finished, by all owners of a SharedState.
+  uint64_t pending_bytes;  // Load::pending_bytes, by the router's account and the last ReportLoad().
   bool draining;
+  // Of the requests that Lease::ReportCachedTokens() was called for: their tokens, how many of them the engine found
+  // cached, and how many the router expected it to. By all owners of a SharedState.
+  uint64_t prompt_tokens;
+  uint64_t cached_tokens;
+  uint64_t expected_cached_tokens;
 };
 
 // A count of what a router did since it was created, by Route() and Acquire() alike.
@@ -137,10 +183,10 @@ struct RouterStats {
   uint64_t exhausted = 0;                          // Refused: every available instance at its bound.
 };
 
-// Thread-safe: all methods may be called by any number of threads at once. Hot: Route, Acquire, Rank and
-// Lease::Finish; they never wait for the others, and allocate nothing after a thread's first call. The others take a
-// lock among themselves, allocate, and wait until the decisions under way have ended: microseconds, or as long as the
-// system keeps such a thread from running.
+// Thread-safe: all methods may be called by any number of threads at once. Hot: Route, Acquire, Rank, ReportLoad,
+// ForgetCache and Lease's; they never wait for the others, and allocate nothing after a thread's first call. The others
+// take a lock among themselves, allocate, and wait until the decisions under way have ended: microseconds, or as long
+// as the system keeps such a thread from running.
 //
 // After a fork() the child may use a router that no other thread was using, as one of its own. Counts that both see are
 // what a SharedState is for.
@@ -163,7 +209,8 @@ class PREFIXROUTE_EXPORT Router {
 
   // Decides by the caller's loads, of which there must be one for each instance, in the order of SetInstances(). Loads
   // and indexes mean nothing after a change of membership: keep them and SetInstances() under one lock. Same request
-  // and loads, same decision (for RANDOM and ties: given Request::random).
+  // and loads, same decision (for RANDOM and ties: given Request::random; for PREFIX_AWARE, not in strict mode: and the
+  // same requests before it).
   //
   // Unavailable (a gateway's 503): no instance, or all are draining, excluded or of weight 0.
   // ResourceExhausted (429): every one that is left is at its hard bound, or a custom strategy chose none.
@@ -180,8 +227,8 @@ class PREFIXROUTE_EXPORT Router {
 
   // The first `out.size()` instances in the prefix's own order, draining and excluded ones and those of weight 0 left
   // out: where the request should go, and where next if that fails. Loads don't count. Returns how many it wrote.
-  // An empty prefix gets a random order. InvalidArgument: an excluded index or the request's strategy is wrong.
-  // O(prefix + (instances + exclude) * log(instances)).
+  // The first is the home. An empty prefix gets a random order. InvalidArgument: an excluded index or the request's
+  // strategy is wrong. O(prefix + (instances + exclude) * log(instances)).
   absl::StatusOr<size_t> Rank(const Request& request, absl::Span<uint32_t> out) const;
 
   // Makes `instances` the whole fleet. Kept ids keep their counts and stay draining; removed ones take no new
@@ -196,7 +243,21 @@ class PREFIXROUTE_EXPORT Router {
   // is no such instance.
   absl::Status SetDraining(std::string_view id, bool draining);
 
-  // From the next decision on. Leases are not touched. max_instances can't change.
+  // What the engine itself says of its load, as often as you hear of it. What exceeds the router's own account is
+  // taken for requests of others, and counts beside it until the next report: an old report makes nobody forget his own
+  // leases, and no report closes an instance. For gateways that share instances. NotFound where there is no such
+  // instance. Not for Route(), whose loads are the caller's.
+  absl::Status ReportLoad(std::string_view id, const EngineLoad& load);
+
+  // The engine was restarted: what it had cached is gone. NotFound where there is no such instance.
+  absl::Status ForgetCache(std::string_view id);
+
+  // What PREFIX_AWARE would go by for this request, for each instance, in the order of SetInstances(); by the router's
+  // own counts, or by `loads` where there are any. Decides nothing. InvalidArgument as for Route(); FailedPrecondition
+  // where the request's strategy is another, or the prefix empty.
+  absl::StatusOr<std::vector<InstanceCost>> Explain(const Request& request, absl::Span<const Load> loads = {}) const;
+
+  // From the next decision on. Leases are not touched. max_instances and prefix_entries can't change.
   absl::Status SetOptions(RouterOptions options);
   // SetOptions() with this strategy, and no custom one.
   absl::Status SetStrategy(Strategy strategy);

@@ -41,6 +41,7 @@ class State;
 struct SharedStateShape {
   uint32_t max_instances = 1024;  // 1 to kMaxInstances. As many removed ones fit beside, until their leases end.
   uint32_t max_owners = 64;       // Attached routers, 2 to 1024.
+  uint32_t prefix_entries = kDefaultPrefixEntries;  // RouterOptions::prefix_entries.
 };
 
 // One router's place in a shared block: a column of counts that it owns. Movable; thread-safe but for moves.
@@ -52,7 +53,8 @@ class PREFIXROUTE_EXPORT SharedState {
     uint64_t outstanding;  // Requests that it has outstanding.
   };
 
-  // The size of a block, in bytes: about max_instances * (640 + 16 * max_owners). InvalidArgument on a bad shape.
+  // The size of a block, in bytes: about max_instances * (640 + 32 * max_owners) + 64 * prefix_entries. InvalidArgument
+  // on a bad shape.
   static absl::StatusOr<size_t> BytesNeeded(const SharedStateShape& shape);
 
   // Makes an empty block of memory that nobody is attached to. InvalidArgument where `memory` is null or not

@@ -31,8 +31,9 @@ enum class Strategy : uint8_t {
   // "LEAST_OUTSTANDING_REQUESTS": the eligible instance with the least (outstanding + 1) / weight; a random one of
   // those that are level.
   kLeastOutstandingRequests = 1,
-  // "PREFIX_AWARE": the prefix's home, or, where that is at its bound, the next in the prefix's own order that is not.
-  // An empty prefix has no home, and goes by LEAST_OUTSTANDING_REQUESTS.
+  // "PREFIX_AWARE": where the request, with what waits there, makes the least work: the more of its prefix is cached
+  // and the less is waiting, the better. In strict mode: the prefix's home, or, where that is at its bound, the next in
+  // the prefix's own order that is not. An empty prefix goes by LEAST_OUTSTANDING_REQUESTS.
   kPrefixAware = 2,
 };
 
@@ -44,20 +45,21 @@ PREFIXROUTE_EXPORT absl::StatusOr<Strategy> ParseStrategy(std::string_view name)
 // Why an instance was chosen.
 enum class Reason : uint8_t {
   kHome = 0,                 // The prefix's home.
-  kDivertedByLoad = 1,       // The home is at its bound.
+  kDivertedByLoad = 1,       // The home is at its bound, or has too much to do.
   kDivertedUnavailable = 2,  // The home is draining or excluded.
   kNoPrefix = 3,             // The prefix is empty: the least outstanding.
   kLeastOutstanding = 4,     // By LEAST_OUTSTANDING_REQUESTS.
   kRandom = 5,               // By RANDOM.
   kCustom = 6,               // By a strategy from outside the library.
   kFailOpen = 7,             // The strategy found nobody eligible, and RouterOptions::fail_open is on.
+  kHolder = 8,               // It was sent more of the prefix lately than the home.
 };
-inline constexpr size_t kReasonCount = 8;
+inline constexpr size_t kReasonCount = 9;
 
 // "home", "diverted_by_load" and so on: fit for logs and metric labels; "" for a value that is none.
 PREFIXROUTE_EXPORT std::string_view ReasonName(Reason reason);
 
-// The bound of PREFIX_AWARE that follows the fleet's load, beside Instance::max_outstanding. An instance takes a
+// The bound of strict mode that follows the fleet's load, beside Instance::max_outstanding. An instance takes a
 // request only below
 //
 //   max(floor, ceil(share) + margin, ceil(share * factor_percent / 100))
@@ -92,16 +94,25 @@ class FleetView {
     return loads_ != nullptr ? loads_[index].outstanding : OwnOutstanding(index);
   }
 
+  // Bytes that the instance has yet to prefill (Load::pending_bytes), from the caller's loads or the router's account.
+  uint64_t pending_bytes(uint32_t index) const {
+    return loads_ != nullptr ? loads_[index].pending_bytes : OwnPending(index);
+  }
+
   // Whether the instance may be chosen at all: it has weight, and is neither draining nor excluded by the request.
   bool available(uint32_t index) const {
     return nodes_.weights[index] != 0 && !draining_[index] && !(excluded_ != nullptr && Excluded(index));
   }
-  // Whether it is available and below its hard bound.
-  bool eligible(uint32_t index) const { return available(index) && outstanding(index) < max_outstanding(index); }
+  // Whether it is available and below its hard bound, for which the router's own requests count alone: a report may be
+  // old, and must not close an instance.
+  bool eligible(uint32_t index) const {
+    const uint32_t bounded = loads_ != nullptr ? loads_[index].outstanding : OwnOutstanding(index);
+    return available(index) && bounded < max_outstanding(index);
+  }
 
   // The request's prefix, within its scope. (RANDOM and LEAST_OUTSTANDING_REQUESTS get the empty key: hashing a prompt
   // is most of a decision's cost.)
-  PrefixKey key() const { return key_; }
+  const PrefixKey& key() const { return *key_; }
   // 64 random bits, the same throughout one request.
   uint64_t random() const { return random_; }
   // For RendezvousFirst, RendezvousRank and RendezvousOrder.
@@ -111,9 +122,20 @@ class FleetView {
   friend class internal::FleetViewBuilder;
   FleetView() = default;
 
+  // A slot (src/state/layout.h) begins with the words of its count, its pending bytes and those of others, and the
+  // number of others' requests.
+  template <typename Word>
+  Word Read(uint32_t index, size_t offset, std::memory_order order) const {
+    const unsigned char* slot = words_ + words_stride_ * slots_[index];
+    return reinterpret_cast<const std::atomic<Word>*>(slot + offset)->load(order);
+  }
   uint32_t OwnOutstanding(uint32_t index) const {
-    const auto* word = reinterpret_cast<const std::atomic<uint64_t>*>(words_ + words_stride_ * slots_[index]);
-    return static_cast<uint32_t>(word->load(std::memory_order_acquire) & kMaxOutstanding);
+    return static_cast<uint32_t>(Read<uint64_t>(index, 0, std::memory_order_acquire) & kMaxOutstanding);
+  }
+  uint32_t OthersOutstanding(uint32_t index) const { return Read<uint32_t>(index, 24, std::memory_order_relaxed); }
+  uint64_t OwnPending(uint32_t index) const {
+    const auto own = Read<int64_t>(index, 8, std::memory_order_relaxed);
+    return (own < 0 ? 0 : static_cast<uint64_t>(own)) + Read<uint64_t>(index, 16, std::memory_order_relaxed);
   }
   bool Excluded(uint32_t index) const { return (excluded_[index / 64] >> (index % 64) & 1) != 0; }
 
@@ -126,7 +148,7 @@ class FleetView {
   const unsigned char* words_ = nullptr;
   size_t words_stride_ = 0;
   const uint32_t* slots_ = nullptr;
-  PrefixKey key_;
+  const PrefixKey* key_ = nullptr;
   uint64_t random_ = 0;
 };
 
@@ -134,7 +156,7 @@ class FleetView {
 struct Choice {
   // kNoInstance: nobody is eligible, the request is refused.
   uint32_t instance = kNoInstance;
-  // What the choice rests on: it is reserved only if the instance has fewer outstanding at that very moment, and else
+  // What the choice rests on: it is reserved only if outstanding() is less at that very moment, and else
   // the strategy is asked again. For "the least", the count that was seen, plus one; for "below its bound", the bound.
   // After 1,000 races lost only the hard bound counts, which holds in any case. Route() has no race to lose, and
   // doesn't look at it.
@@ -143,6 +165,8 @@ struct Choice {
   // For Decision's fields of the same names, as they are.
   uint32_t home = kNoInstance;
   uint32_t rank = 0;
+  uint64_t matched_bytes = 0;
+  uint64_t uncached_bytes = 0;
 };
 
 // A rule that chooses an instance. One object serves all threads at once.

@@ -32,6 +32,18 @@ Fleet::Fleet(absl::Span<const Instance> instances, std::vector<uint8_t> draining
   std::iota(by_id_.begin(), by_id_.end(), 0);
   std::sort(by_id_.begin(), by_id_.end(), [this](uint32_t a, uint32_t b) { return ids_[a] < ids_[b]; });
   for (uint32_t place = 0; place < size(); ++place) ties_[by_id_[place]] = place;
+  if (!slots_.empty()) by_slot_.resize(*std::max_element(slots_.begin(), slots_.end()) + size_t{1}, kNoInstance);
+  Uint128 total_weight = 0;
+  uint32_t weighted = 0;
+  for (uint32_t i = 0; i < size(); ++i) {
+    by_slot_[slots_[i]] = i;
+    total_weight += weights_[i];
+    weighted += weights_[i] != 0 ? 1 : 0;
+  }
+  for (const uint64_t weight : weights_) {
+    load_factors_.push_back(weight == 0 ? 0
+                                        : static_cast<double>(total_weight) / weighted / static_cast<double>(weight));
+  }
   nodes_ = {hashes_.data(), weights_.data(), ties_.data(), size()};
 }
 

@@ -32,6 +32,11 @@ class Fleet {
   const std::vector<uint32_t>& slots() const { return slots_; }
   const RendezvousNodes& nodes() const { return nodes_; }
 
+  // The index of the instance that the state counts in `slot`, or kNoInstance.
+  uint32_t IndexOfSlot(uint32_t slot) const { return slot < by_slot_.size() ? by_slot_[slot] : kNoInstance; }
+  // What a unit of load counts there, in the fleet's mean: 1 / weight, with weights whose mean is 1.
+  const std::vector<double>& load_factors() const { return load_factors_; }
+
   // The index of the id, or kNoInstance. O(log(size)).
   uint32_t Find(std::string_view id) const;
 
@@ -48,6 +53,8 @@ class Fleet {
   std::vector<uint32_t> max_outstanding_;
   std::vector<uint8_t> draining_;
   std::vector<uint32_t> slots_;
+  std::vector<uint32_t> by_slot_;
+  std::vector<double> load_factors_;
   RendezvousNodes nodes_;
 };
 

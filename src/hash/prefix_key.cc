@@ -10,15 +10,40 @@
 #include "src/hash/xxh3.h"
 
 namespace prefixroute {
+namespace internal {
+
+class PrefixKeyBuilder {
+ public:
+  static uint64_t NotZero(uint64_t value) { return value == 0 ? 1 : value; }
+
+  static void SetWhole(PrefixKey& key, uint64_t value, uint64_t bytes) {
+    key.value_ = NotZero(value);
+    key.bytes_ = bytes;
+    key.depth_count_ = 1;
+    key.whole_ = true;
+    key.fingerprints_[0] = key.value_;
+  }
+
+  // `chain` has F(d) of every depth; `end` is what the key's value is made of.
+  static void Set(PrefixKey& key, const uint64_t* chain, size_t depth_count, uint64_t end, uint64_t bytes,
+                  uint64_t scope_hash) {
+    if (depth_count == 0) return SetWhole(key, end ^ scope_hash, bytes);
+    key.value_ = NotZero(end ^ scope_hash);
+    key.bytes_ = bytes;
+    key.depth_count_ = static_cast<uint32_t>(depth_count);
+    for (size_t i = 0; i < depth_count; ++i) key.fingerprints_[i] = NotZero(chain[i] ^ scope_hash);
+  }
+};
+
+}  // namespace internal
+
 namespace {
+
+using internal::PrefixKeyBuilder;
 
 // Chained, so that parts are kept apart; the one added keeps a part apart from none.
 uint64_t AddToScopeHash(uint64_t scope_hash, std::string_view part) {
   return part.empty() ? scope_hash : MixBits(scope_hash ^ internal::HashBytes(part)) + 1;
-}
-
-PrefixKey KeyOf(uint64_t prefix_hash, uint64_t scope_hash) {
-  return PrefixKey::FromHash(MixBits(prefix_hash ^ scope_hash));
 }
 
 XXH3_state_t* State(unsigned char* memory) { return std::launder(reinterpret_cast<XXH3_state_t*>(memory)); }
@@ -28,13 +53,33 @@ const XXH3_state_t* State(const unsigned char* memory) {
 
 }  // namespace
 
-PrefixKey MakePrefixKey(std::string_view prefix, std::string_view scope, uint64_t max_prefix_bytes) {
-  prefix = prefix.substr(0, max_prefix_bytes);
-  if (prefix.empty()) return PrefixKey();
-  return KeyOf(internal::HashBytes(prefix), AddToScopeHash(0, scope));
+PrefixKey PrefixKey::FromHash(uint64_t hash, uint64_t bytes) {
+  PrefixKey key;
+  PrefixKeyBuilder::SetWhole(key, hash, std::clamp<uint64_t>(bytes, 1, kMaxMaxPrefixBytes));
+  return key;
 }
 
-PrefixHasher::PrefixHasher(uint64_t max_prefix_bytes) : room_(max_prefix_bytes) {
+PrefixKey MakePrefixKey(std::string_view prefix, std::string_view scope, uint64_t max_prefix_bytes) {
+  PrefixKey key;
+  prefix = prefix.substr(0, std::min(max_prefix_bytes, kMaxMaxPrefixBytes));
+  if (prefix.empty()) return key;
+  uint64_t chain[kMaxPrefixDepths];
+  size_t depth_count = 0;
+  uint64_t end = 0;
+  uint64_t begin = 0;
+  for (; depth_count < kMaxPrefixDepths && kPrefixDepths[depth_count] <= prefix.size(); ++depth_count) {
+    const uint64_t depth = kPrefixDepths[depth_count];
+    end = MixBits(end ^ internal::HashBytes(prefix.substr(begin, depth - begin)));
+    chain[depth_count] = end;
+    begin = depth;
+  }
+  if (begin < prefix.size()) end = MixBits(end ^ internal::HashBytes(prefix.substr(begin)));
+  PrefixKeyBuilder::Set(key, chain, depth_count, end, prefix.size(), AddToScopeHash(0, scope));
+  return key;
+}
+
+PrefixHasher::PrefixHasher(uint64_t max_prefix_bytes)
+    : max_prefix_bytes_(std::min(max_prefix_bytes, kMaxMaxPrefixBytes)) {
   static_assert(sizeof(XXH3_state_t) <= sizeof(state_));
   static_assert(alignof(XXH3_state_t) <= 64);
   XXH3_64bits_reset(new (state_) XXH3_state_t);
@@ -43,16 +88,39 @@ PrefixHasher::PrefixHasher(uint64_t max_prefix_bytes) : room_(max_prefix_bytes) 
 void PrefixHasher::AddScope(std::string_view part) { scope_hash_ = AddToScopeHash(scope_hash_, part); }
 
 void PrefixHasher::Update(std::string_view piece) {
-  piece = piece.substr(0, room_);
-  if (piece.empty()) return;
-  room_ -= piece.size();
-  empty_ = false;
-  XXH3_64bits_update(State(state_), piece.data(), piece.size());
+  piece = piece.substr(0, max_prefix_bytes_ - bytes_);
+  while (!piece.empty()) {
+    const uint64_t begin = depth_count_ == 0 ? 0 : kPrefixDepths[depth_count_ - 1];
+    const uint64_t depth = depth_count_ == kMaxPrefixDepths ? UINT64_MAX : kPrefixDepths[depth_count_];
+    const std::string_view part = piece.substr(0, depth - bytes_);
+    piece.remove_prefix(part.size());
+    const bool ends = bytes_ + part.size() == depth;
+    uint64_t hash;
+    if (ends && bytes_ == begin) {
+      hash = internal::HashBytes(part);  // A segment in one piece takes no detour.
+    } else {
+      XXH3_64bits_update(State(state_), part.data(), part.size());
+      if (ends) {
+        hash = XXH3_64bits_digest(State(state_));
+        XXH3_64bits_reset(State(state_));
+      }
+    }
+    if (ends) {
+      chain_[depth_count_] = MixBits((depth_count_ == 0 ? 0 : chain_[depth_count_ - 1]) ^ hash);
+      ++depth_count_;
+    }
+    bytes_ += part.size();
+  }
 }
 
 PrefixKey PrefixHasher::Key() const {
-  if (empty_) return PrefixKey();
-  return KeyOf(XXH3_64bits_digest(State(state_)), scope_hash_);
+  PrefixKey key;
+  if (bytes_ == 0) return key;
+  uint64_t end = depth_count_ == 0 ? 0 : chain_[depth_count_ - 1];
+  const uint64_t begin = depth_count_ == 0 ? 0 : kPrefixDepths[depth_count_ - 1];
+  if (begin < bytes_) end = MixBits(end ^ XXH3_64bits_digest(State(state_)));
+  PrefixKeyBuilder::Set(key, chain_.data(), depth_count_, end, bytes_, scope_hash_);
+  return key;
 }
 
 }  // namespace prefixroute

@@ -8,20 +8,43 @@
 namespace prefixroute {
 
 Lease::Lease(Lease&& other) noexcept
-    : state_(std::exchange(other.state_, nullptr)), slot_(other.slot_), decision_(other.decision_) {}
+    : state_(std::exchange(other.state_, nullptr)),
+      slot_(other.slot_),
+      pending_bytes_(other.pending_bytes_),
+      reported_(other.reported_),
+      decision_(other.decision_) {}
 
 Lease& Lease::operator=(Lease&& other) noexcept {
   if (this == &other) return *this;
   Finish();
   state_ = std::exchange(other.state_, nullptr);
   slot_ = other.slot_;
+  pending_bytes_ = other.pending_bytes_;
+  reported_ = other.reported_;
   decision_ = other.decision_;
   return *this;
 }
 
 std::string_view Lease::id() const { return active() ? state_->id(slot_) : std::string_view(); }
 
+void Lease::FirstToken() noexcept {
+  if (state_ == nullptr || pending_bytes_ == 0) return;
+  state_->RemovePending(slot_, std::exchange(pending_bytes_, 0));
+}
+
+void Lease::ReportCachedTokens(uint64_t cached_tokens, uint64_t prompt_tokens) noexcept {
+  if (state_ == nullptr || std::exchange(reported_, true)) return;
+  // A prompt may be longer than the prefix that the router saw: by its share of it.
+  const double expected = decision_.prefix_bytes == 0
+                              ? 0
+                              : static_cast<double>(decision_.prefix_bytes - decision_.uncached_bytes) /
+                                    static_cast<double>(decision_.prefix_bytes);
+  state_->ReportCache(slot_, prompt_tokens, cached_tokens,
+                      static_cast<uint64_t>(expected * static_cast<double>(prompt_tokens)));
+}
+
 void Lease::Finish() noexcept {
+  FirstToken();
   if (internal::State* state = std::exchange(state_, nullptr)) state->Release(slot_);
 }
 

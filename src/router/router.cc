@@ -74,6 +74,17 @@ absl::Status CheckRequest(const Request& request, const Fleet& fleet, Exclusions
   return exclusions.Mark(fleet, request);
 }
 
+absl::Status CheckLoads(absl::Span<const Load> loads, const Fleet& fleet) {
+  if (loads.size() == fleet.size()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("loads has ", loads.size(), " elements, but there are ", fleet.size(), " instances"));
+}
+
+absl::Status NoInstance(std::string_view id) {
+  return absl::NotFoundError(
+      absl::StrCat("id is \"", absl::CHexEscape(internal::ToAbsl(id)), "\", which is no instance"));
+}
+
 // Keeps the counts that open leases will still give back to, and lets those go whose leases have ended. Shared memory
 // may be gone by then: what is kept of it is just a handle, for good.
 void Keep(std::unique_ptr<State> state) {
@@ -96,7 +107,7 @@ struct Router::Impl {
         state(*shared_state.state_),
         snapshot(new Snapshot(std::make_shared<const Fleet>(absl::Span<const Instance>(), std::vector<uint8_t>(),
                                                             std::vector<uint32_t>()),
-                              std::move(options))) {}
+                              std::move(options), state)) {}
 
   ~Impl() {
     delete snapshot.load();
@@ -106,7 +117,7 @@ struct Router::Impl {
   // Writers hold `mutex`. Returns the old snapshot when nobody decides by it any more. It must outlive the lock: with
   // it may go a user's strategy, whose destructor may call the router.
   std::unique_ptr<const Snapshot> Publish(std::shared_ptr<const Fleet> fleet, RouterOptions options) {
-    const Snapshot* old = snapshot.exchange(new Snapshot(std::move(fleet), std::move(options)));
+    const Snapshot* old = snapshot.exchange(new Snapshot(std::move(fleet), std::move(options), state));
     gate.WaitForReaders();
     return std::unique_ptr<const Snapshot>(old);
   }
@@ -120,13 +131,25 @@ struct Router::Impl {
     return Unavailable();
   }
 
-  // Decides, and reserves by reserve(instance, limit): true once it is done. UINT32_MAX is no limit.
+  // Decides, and reserves by reserve(instance, hard_bound, limit): true once it is done. `limit` is Choice's;
+  // UINT32_MAX is none, of both.
   template <typename Reserve>
-  absl::StatusOr<Decision> Decide(const RoutingStrategy& strategy, const FleetView& fleet, bool fail_open,
+  absl::StatusOr<Decision> Decide(const Snapshot& current, const RoutingStrategy& strategy, const FleetView& fleet,
                                   int max_lost_races, Reserve reserve) {
-    const auto decided = [this](const Choice& choice) {
+    const auto decided = [&](const Choice& choice) {
       tally.AddDecision(choice.reason);
-      return Decision{choice.instance, choice.home, choice.rank, choice.reason};
+      const internal::PrefixAwareStrategy* learner = current.Learner(strategy);
+      if (learner != nullptr && !fleet.key().empty()) {
+        learner->Learn(fleet, choice);
+        if (const uint32_t learned = tally.AddLearned(); learned != 0) state.CountRequests(learned);
+      }
+      Decision decision{choice.instance, choice.home, choice.rank, choice.reason};
+      if (learner != nullptr) {
+        decision.prefix_bytes = fleet.key().bytes();
+        decision.matched_bytes = choice.matched_bytes;
+        decision.uncached_bytes = choice.uncached_bytes;
+      }
+      return decision;
     };
     for (int lost_races = 0;; ++lost_races) {
       const bool last_try = lost_races == max_lost_races;
@@ -135,15 +158,13 @@ struct Router::Impl {
         if (choice.instance >= fleet.size() || !fleet.available(choice.instance)) return BadChoice(choice.instance);
         if (static_cast<size_t>(choice.reason) >= kReasonCount) return BadReason(choice.reason);
         const uint32_t hard_bound = fleet.max_outstanding(choice.instance);
-        if (reserve(choice.instance, last_try ? hard_bound : std::min(choice.limit, hard_bound))) {
-          return decided(choice);
-        }
+        if (reserve(choice.instance, hard_bound, last_try ? UINT32_MAX : choice.limit)) return decided(choice);
         if (!last_try) continue;
       }
-      if (!fail_open) return Refuse(fleet);
+      if (!current.options().fail_open) return Refuse(fleet);
       const Choice open = internal::ChooseLeastOutstanding(fleet, /*bounded=*/false, Reason::kFailOpen);
       if (open.instance == kNoInstance) return Refuse(fleet);
-      if (reserve(open.instance, last_try ? UINT32_MAX : open.limit)) return decided(open);
+      if (reserve(open.instance, UINT32_MAX, last_try ? UINT32_MAX : open.limit)) return decided(open);
       if (last_try) return Refuse(fleet);
     }
   }
@@ -159,7 +180,7 @@ struct Router::Impl {
 
 absl::StatusOr<std::unique_ptr<Router>> Router::Create(RouterOptions options, absl::Span<const Instance> instances) {
   if (absl::Status status = internal::CheckOptions(options); !status.ok()) return status;
-  SharedState owner(State::OnHeap(options.max_instances));
+  SharedState owner(State::OnHeap(options.max_instances, options.prefix_entries));
   return Make(std::move(options), instances, std::move(owner), /*shared=*/false);
 }
 
@@ -184,19 +205,19 @@ absl::StatusOr<Decision> Router::Route(const Request& request, absl::Span<const 
   ReadGate::Reader reader(impl_->gate);
   const Snapshot& current = *impl_->snapshot.load();
   const Fleet& fleet = current.fleet();
-  if (loads.size() != fleet.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("loads has ", loads.size(), " elements, but there are ", fleet.size(), " instances"));
-  }
+  if (absl::Status status = CheckLoads(loads, fleet); !status.ok()) return status;
   Exclusions exclusions;
   if (absl::Status status = CheckRequest(request, fleet, exclusions); !status.ok()) return status;
   const RoutingStrategy& strategy = current.StrategyFor(request);
+  PrefixKey key_room;
   const FleetView view = FleetViewBuilder::OnLoads(fleet, loads.data(), exclusions.bits(),
-                                                   current.KeyFor(strategy, request), RandomOf(request));
+                                                   current.KeyFor(strategy, request, key_room), RandomOf(request));
   // Nobody else changes the caller's loads: there is no race to lose.
-  return impl_->Decide(strategy, view, current.options().fail_open, 0, [&](uint32_t instance, uint32_t limit) {
-    return limit == UINT32_MAX || loads[instance].outstanding < limit;
-  });
+  const auto reserve = [&](uint32_t instance, uint32_t hard_bound, uint32_t limit) {
+    const uint32_t least = std::min(hard_bound, limit);
+    return least == UINT32_MAX || loads[instance].outstanding < least;
+  };
+  return impl_->Decide(current, strategy, view, 0, reserve);
 }
 
 absl::StatusOr<Lease> Router::Acquire(const Request& request) {
@@ -206,14 +227,21 @@ absl::StatusOr<Lease> Router::Acquire(const Request& request) {
   Exclusions exclusions;
   if (absl::Status status = CheckRequest(request, fleet, exclusions); !status.ok()) return status;
   const RoutingStrategy& strategy = current.StrategyFor(request);
+  PrefixKey key_room;
   const FleetView view = FleetViewBuilder::OnState(fleet, impl_->state, exclusions.bits(),
-                                                   current.KeyFor(strategy, request), RandomOf(request));
-  const absl::StatusOr<Decision> decision =
-      impl_->Decide(strategy, view, current.options().fail_open, kMaxLostRaces, [&](uint32_t instance, uint32_t limit) {
-        return impl_->state.Reserve(fleet.slots()[instance], std::min(limit, kMaxOutstanding));
-      });
+                                                   current.KeyFor(strategy, request, key_room), RandomOf(request));
+  const auto reserve = [&](uint32_t instance, uint32_t hard_bound, uint32_t limit) {
+    const uint32_t slot = fleet.slots()[instance];
+    // A strategy counts others' requests too, which the state's own count doesn't have.
+    if (limit != UINT32_MAX) limit -= std::min(limit, impl_->state.Others(slot));
+    return impl_->state.Reserve(slot, std::min({hard_bound, limit, kMaxOutstanding}));
+  };
+  const absl::StatusOr<Decision> decision = impl_->Decide(current, strategy, view, kMaxLostRaces, reserve);
   if (!decision.ok()) return decision.status();
-  return Lease(&impl_->state, fleet.slots()[decision->instance], *decision);
+  const Decision& made = *decision;
+  const uint32_t slot = fleet.slots()[made.instance];
+  if (made.uncached_bytes != 0) impl_->state.AddPending(slot, made.uncached_bytes);
+  return Lease(&impl_->state, slot, made);
 }
 
 absl::StatusOr<size_t> Router::Rank(const Request& request, absl::Span<uint32_t> out) const {
@@ -222,11 +250,16 @@ absl::StatusOr<size_t> Router::Rank(const Request& request, absl::Span<uint32_t>
   const Fleet& fleet = current.fleet();
   Exclusions exclusions;
   if (absl::Status status = CheckRequest(request, fleet, exclusions); !status.ok()) return status;
-  const PrefixKey key = current.KeyOf(request);
+  PrefixKey key_room;
+  const PrefixKey& key = current.KeyOf(request, key_room);
   const FleetView view = FleetViewBuilder::OnState(fleet, impl_->state, exclusions.bits(), key, 0);
-  return RendezvousOrder(
-      fleet.nodes(), key.empty() ? RandomOf(request) : key.value(), [&](uint32_t i) { return view.available(i); },
-      out.data(), out.size());
+  const auto available = [&](uint32_t i) { return view.available(i); };
+  const internal::PrefixAwareStrategy* strategy = current.Learner(current.StrategyFor(request));
+  if (strategy != nullptr && !key.empty()) {
+    return strategy->CostsOf(view).homes().Order(available, out.data(), out.size());
+  }
+  return RendezvousOrder(fleet.nodes(), key.empty() ? RandomOf(request) : key.value(), available, out.data(),
+                         out.size());
 }
 
 absl::Status Router::SetInstances(absl::Span<const Instance> instances) {
@@ -275,15 +308,59 @@ absl::Status Router::SetDraining(std::string_view id, bool draining) {
   const Snapshot& current = *impl_->snapshot.load();
   const Fleet& fleet = current.fleet();
   const uint32_t index = fleet.Find(id);
-  if (index == kNoInstance) {
-    return absl::NotFoundError(
-        absl::StrCat("id is \"", absl::CHexEscape(internal::ToAbsl(id)), "\", which is no instance"));
-  }
+  if (index == kNoInstance) return NoInstance(id);
   std::vector<uint8_t> all_draining = fleet.draining();
   all_draining[index] = draining ? 1 : 0;
   old = impl_->Publish(std::make_shared<const Fleet>(fleet.instances(), std::move(all_draining), fleet.slots()),
                        current.options());
   return absl::OkStatus();
+}
+
+absl::Status Router::ReportLoad(std::string_view id, const EngineLoad& load) {
+  ReadGate::Reader reader(impl_->gate);
+  const Fleet& fleet = impl_->snapshot.load()->fleet();
+  const uint32_t index = fleet.Find(id);
+  if (index == kNoInstance) return NoInstance(id);
+  impl_->state.ReportLoad(fleet.slots()[index], load);
+  return absl::OkStatus();
+}
+
+absl::Status Router::ForgetCache(std::string_view id) {
+  ReadGate::Reader reader(impl_->gate);
+  const Fleet& fleet = impl_->snapshot.load()->fleet();
+  const uint32_t index = fleet.Find(id);
+  if (index == kNoInstance) return NoInstance(id);
+  impl_->state.ForgetCache(fleet.slots()[index]);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<InstanceCost>> Router::Explain(const Request& request, absl::Span<const Load> loads) const {
+  ReadGate::Reader reader(impl_->gate);
+  const Snapshot& current = *impl_->snapshot.load();
+  const Fleet& fleet = current.fleet();
+  if (!loads.empty()) {
+    if (absl::Status status = CheckLoads(loads, fleet); !status.ok()) return status;
+  }
+  Exclusions exclusions;
+  if (absl::Status status = CheckRequest(request, fleet, exclusions); !status.ok()) return status;
+  const internal::PrefixAwareStrategy* strategy = current.Learner(current.StrategyFor(request));
+  if (strategy == nullptr) {
+    return absl::FailedPreconditionError("strategy of the request is not PREFIX_AWARE, or in strict mode: no costs");
+  }
+  PrefixKey key_room;
+  const PrefixKey& key = current.KeyOf(request, key_room);
+  if (key.empty()) return absl::FailedPreconditionError("prefix is empty: no costs, the least outstanding is chosen");
+  const FleetView view = loads.empty() ? FleetViewBuilder::OnState(fleet, impl_->state, exclusions.bits(), key, 0)
+                                       : FleetViewBuilder::OnLoads(fleet, loads.data(), exclusions.bits(), key, 0);
+  const internal::PrefixCosts costs = strategy->CostsOf(view);
+  std::vector<InstanceCost> explained;
+  for (uint32_t i = 0; i < fleet.size(); ++i) {
+    const internal::ExpectedCache::Part part = costs.cache().Of(i);
+    explained.push_back({i, fleet.nodes().weights[i] == 0 ? 0 : costs.homes().RankOf(i), view.eligible(i),
+                         costs.Of(i, part.expected), part.matched, costs.UncachedBytes(part.expected),
+                         view.pending_bytes(i), view.outstanding(i)});
+  }
+  return explained;
 }
 
 absl::Status Router::SetOptions(RouterOptions options) {
@@ -294,6 +371,10 @@ absl::Status Router::SetOptions(RouterOptions options) {
   if (options.max_instances != current.options().max_instances) {
     return absl::InvalidArgumentError(absl::StrCat("max_instances is ", options.max_instances, ", but was fixed at ",
                                                    current.options().max_instances, " when the router was created"));
+  }
+  if (options.prefix_entries != current.options().prefix_entries) {
+    return absl::InvalidArgumentError(absl::StrCat("prefix_entries is ", options.prefix_entries, ", but was fixed at ",
+                                                   current.options().prefix_entries, " when the router was created"));
   }
   old = impl_->Publish(current.shared_fleet(), std::move(options));
   return absl::OkStatus();
@@ -322,8 +403,11 @@ RouterStats Router::Stats() const {
   RouterStats stats;
   for (uint32_t i = 0; i < fleet.size(); ++i) {
     const Instance& instance = fleet.instances()[i];
-    stats.instances.push_back({instance.id, instance.weight, instance.max_outstanding,
-                               impl_->state.Outstanding(fleet.slots()[i]), fleet.draining()[i] != 0});
+    const uint32_t slot = fleet.slots()[i];
+    const internal::CacheReport& report = impl_->state.CacheReportOf(slot);
+    stats.instances.push_back({instance.id, instance.weight, instance.max_outstanding, impl_->state.Outstanding(slot),
+                               impl_->state.Pending(slot) + impl_->state.OthersPending(slot), fleet.draining()[i] != 0,
+                               report.prompt.load(), report.cached.load(), report.expected.load()});
   }
   stats.outstanding = impl_->state.TotalOutstanding();
   impl_->tally.SumInto(stats);

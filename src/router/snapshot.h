@@ -14,13 +14,17 @@
 #include "src/strategy/least_outstanding.h"
 #include "src/strategy/prefix_aware.h"
 #include "src/strategy/random.h"
+#include "src/strategy/strict.h"
 
 namespace prefixroute::internal {
 
 class Snapshot {
  public:
-  Snapshot(std::shared_ptr<const Fleet> fleet, RouterOptions options)
-      : fleet_(std::move(fleet)), options_(std::move(options)), prefix_aware_(options_.relative_bound) {}
+  Snapshot(std::shared_ptr<const Fleet> fleet, RouterOptions options, State& state)
+      : fleet_(std::move(fleet)),
+        options_(std::move(options)),
+        prefix_aware_(*fleet_, state, options_.gateway_replicas),
+        strict_(options_.relative_bound) {}
 
   const Fleet& fleet() const { return *fleet_; }
   const std::shared_ptr<const Fleet>& shared_fleet() const { return fleet_; }
@@ -32,12 +36,21 @@ class Snapshot {
   }
 
   // The request's key, or the empty one for a strategy that doesn't look at it: hashing a prompt is most of the cost.
-  PrefixKey KeyFor(const RoutingStrategy& strategy, const Request& request) const {
-    if (&strategy == &random_ || &strategy == &least_outstanding_) return PrefixKey();
-    return KeyOf(request);
+  // `room` is where it is made.
+  const PrefixKey& KeyFor(const RoutingStrategy& strategy, const Request& request, PrefixKey& room) const {
+    if (&strategy == &random_ || &strategy == &least_outstanding_) return room;
+    return KeyOf(request, room);
   }
-  PrefixKey KeyOf(const Request& request) const {
-    return request.key.empty() ? MakePrefixKey(request.prefix, request.scope, options_.max_prefix_bytes) : request.key;
+  const PrefixKey& KeyOf(const Request& request, PrefixKey& room) const {
+    if (request.key != nullptr) return *request.key;
+    room = MakePrefixKey(request.prefix, request.scope,
+                         strict() ? options_.strict_prefix_bytes : options_.max_prefix_bytes);
+    return room;
+  }
+
+  // The strategy, if it is the one that learns from what was decided; else null.
+  const PrefixAwareStrategy* Learner(const RoutingStrategy& strategy) const {
+    return &strategy == &prefix_aware_ ? &prefix_aware_ : nullptr;
   }
 
  private:
@@ -50,14 +63,17 @@ class Snapshot {
       case Strategy::kPrefixAware:
         break;
     }
+    if (strict()) return strict_;
     return prefix_aware_;
   }
+  bool strict() const { return options_.strict_prefix_bytes != 0; }
 
   std::shared_ptr<const Fleet> fleet_;
   RouterOptions options_;
   RandomStrategy random_;
   LeastOutstandingStrategy least_outstanding_;
   PrefixAwareStrategy prefix_aware_;
+  StrictStrategy strict_;
 };
 
 }  // namespace prefixroute::internal

@@ -11,6 +11,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "src/base/absl_compat.h"
+#include "src/state/state.h"
 
 namespace prefixroute::internal {
 namespace {
@@ -59,6 +60,10 @@ absl::Status CheckOptions(const RouterOptions& options) {
   if (status.ok()) {
     status = CheckRange<uint64_t>("max_prefix_bytes", options.max_prefix_bytes, 1, kMaxMaxPrefixBytes);
   }
+  if (status.ok()) {
+    status = CheckRange<uint64_t>("strict_prefix_bytes", options.strict_prefix_bytes, 0, kMaxMaxPrefixBytes);
+  }
+  if (status.ok()) status = CheckRange<uint32_t>("gateway_replicas", options.gateway_replicas, 1, kMaxGatewayReplicas);
   const RelativeBound& bound = options.relative_bound;
   if (status.ok() && bound.factor_percent != 0) {
     status = CheckRange<uint32_t>("relative_bound.factor_percent", bound.factor_percent, 100, 100'000);
@@ -66,6 +71,7 @@ absl::Status CheckOptions(const RouterOptions& options) {
   if (status.ok()) status = CheckRange<uint32_t>("relative_bound.margin", bound.margin, 0, kMaxOutstanding);
   if (status.ok()) status = CheckRange<uint32_t>("relative_bound.floor", bound.floor, 0, kMaxOutstanding);
   if (status.ok()) status = CheckRange<uint32_t>("max_instances", options.max_instances, 1, kMaxInstances);
+  if (status.ok()) status = State::CheckPrefixEntries(options.prefix_entries);
   return status;
 }
 

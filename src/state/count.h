@@ -70,7 +70,6 @@ class Count {
       part = PartOf(cells_[owner].load());
       if (part == 0) return;
     } while (!word_.compare_exchange_weak(word, Next(word, owner, kReleaseAll, TotalOf(word) - part)));
-    Settle(word_.load());
   }
 
   // How much of the total is the owner's.

@@ -2,10 +2,13 @@
 //
 // Where things are in a block of state. Offsets only, so that each process may map the block at another address:
 //
-//   BlockHeader | a token for each owner | slots: one word, a cell for each owner | ids: one for each slot
+//   BlockHeader | a token for each owner | slots: SlotHead, a cell and pending bytes for each owner |
+//   ids: one for each slot | CacheReports: one for each slot | memory of prefixes
 //
 // A slot is one incarnation of an instance. There are twice as many as instances, so that a fleet can be replaced
-// as a whole while every old instance still has open leases. All zeros but the header is an empty block.
+// as a whole while every old instance still has open leases. The memory of prefixes
+// (prefix_memory.h) comes last, so that it may stay untouched, and take no pages. All zeros but the header is an empty
+// block.
 
 #ifndef PREFIXROUTE_SRC_STATE_LAYOUT_H_
 #define PREFIXROUTE_SRC_STATE_LAYOUT_H_
@@ -16,11 +19,12 @@
 
 #include "prefixroute/instance.h"
 #include "prefixroute/shared_state.h"
+#include "src/state/prefix_memory.h"
 
 namespace prefixroute::internal {
 
 // To be changed with any change of the layout, of Count's bits or of what they mean.
-inline constexpr uint32_t kLayoutVersion = 1;
+inline constexpr uint32_t kLayoutVersion = 2;
 inline constexpr uint64_t kBlockMagic = 0x7078'726f'7574'6531;  // "pxroute1"
 inline constexpr size_t kBlockAlignment = 64;                   // A cache line.
 
@@ -29,9 +33,32 @@ struct alignas(kBlockAlignment) BlockHeader {
   uint32_t layout_version;
   uint32_t max_instances;
   uint32_t max_owners;
-  uint32_t padding;
+  uint32_t prefix_entries;
   uint64_t bytes;
-  std::atomic<uint64_t> membership_guard;  // The token of the owner that is changing membership, or 0.
+  std::atomic<uint64_t> membership_guard;                   // The token of the owner that is changing membership, or 0.
+  alignas(kBlockAlignment) std::atomic<uint64_t> requests;  // That the memory of prefixes has seen.
+};
+
+// What a slot has beside its cells: written by those who choose the instance, read by all who decide. FleetView knows
+// where the first five are.
+struct SlotHead {
+  std::atomic<uint64_t> word;              // Count's.
+  std::atomic<int64_t> pending;            // Bytes.
+  std::atomic<uint64_t> others_pending;    // Bytes, from requests of others than the owners: by the last report.
+  std::atomic<uint32_t> others;            // Requests outstanding from others: by the last report.
+  std::atomic<uint32_t> cache_generation;  // What was remembered under another is lost.
+  std::atomic<uint64_t> work;              // Decayed mean of the uncached bytes of a request here, times kWorkUnit.
+};
+
+static_assert(offsetof(SlotHead, pending) == 8 && offsetof(SlotHead, others_pending) == 16 &&
+                  offsetof(SlotHead, others) == 24,
+              "FleetView::Read()");
+
+// What engines said of their caches, in tokens, beside what was expected.
+struct CacheReport {
+  std::atomic<uint64_t> prompt;
+  std::atomic<uint64_t> cached;
+  std::atomic<uint64_t> expected;
 };
 
 struct IdRecord {
@@ -44,15 +71,19 @@ struct Layout {
       : slot_count(2 * shape.max_instances),
         owners_offset(sizeof(BlockHeader)),
         slots_offset(Aligned(owners_offset + sizeof(uint64_t) * shape.max_owners)),
-        slot_stride(Aligned(sizeof(uint64_t) * (1 + size_t{shape.max_owners}))),
+        slot_stride(Aligned(sizeof(SlotHead) + 2 * sizeof(uint64_t) * shape.max_owners)),
         ids_offset(slots_offset + slot_stride * slot_count),
-        bytes(ids_offset + sizeof(IdRecord) * slot_count) {}
+        reports_offset(Aligned(ids_offset + sizeof(IdRecord) * slot_count)),
+        memory_offset(Aligned(reports_offset + sizeof(CacheReport) * slot_count)),
+        bytes(memory_offset + sizeof(PrefixEntry) * shape.prefix_entries) {}
 
   uint32_t slot_count;
   size_t owners_offset;
   size_t slots_offset;
   size_t slot_stride;  // Slots don't share cache lines: threads that choose different instances write different lines.
   size_t ids_offset;
+  size_t reports_offset;
+  size_t memory_offset;
   size_t bytes;
 
  private:

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <thread>
@@ -39,9 +40,7 @@ absl::Status TooSmall(size_t bytes, size_t needed) {
 
 }  // namespace
 
-void State::HeapDelete::operator()(unsigned char* memory) const {
-  ::operator delete (memory, std::align_val_t{kBlockAlignment});
-}
+void State::HeapDelete::operator()(unsigned char* memory) const { std::free(memory); }
 
 absl::Status State::CheckShape(const SharedStateShape& shape) {
   if (shape.max_instances < 1 || shape.max_instances > kMaxInstances) {
@@ -52,27 +51,43 @@ absl::Status State::CheckShape(const SharedStateShape& shape) {
     return absl::InvalidArgumentError(
         absl::StrCat("max_owners is ", shape.max_owners, ", not within 2 to ", Count::kMaxOwners));
   }
+  return CheckPrefixEntries(shape.prefix_entries);
+}
+
+absl::Status State::CheckPrefixEntries(uint32_t prefix_entries) {
+  if (prefix_entries < kMinPrefixEntries || prefix_entries > kMaxPrefixEntries ||
+      (prefix_entries & (prefix_entries - 1)) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat("prefix_entries is ", prefix_entries, ", not a power of two within ",
+                                                   kMinPrefixEntries, " to ", kMaxPrefixEntries));
+  }
   return absl::OkStatus();
 }
 
 // All zeros is an empty block: nothing else is written but the header, its magic last.
 void State::Build(void* memory, const SharedStateShape& shape) {
   const Layout layout(shape);
-  std::memset(memory, 0, layout.bytes);
   auto* header = new (memory) BlockHeader{};
   header->layout_version = kLayoutVersion;
   header->max_instances = shape.max_instances;
   header->max_owners = shape.max_owners;
+  header->prefix_entries = shape.prefix_entries;
   header->bytes = layout.bytes;
   header->magic.store(kBlockMagic);
 }
 
-std::unique_ptr<State> State::OnHeap(uint32_t max_instances) {
-  const SharedStateShape shape{max_instances, 1};
-  std::unique_ptr<unsigned char, HeapDelete> memory(
-      static_cast<unsigned char*>(::operator new (Layout(shape).bytes, std::align_val_t{kBlockAlignment})));
-  Build(memory.get(), shape);
-  std::unique_ptr<State> state(new State(memory.get(), kHeapToken));
+std::unique_ptr<State> State::OnHeap(uint32_t max_instances, uint32_t prefix_entries) {
+  const SharedStateShape shape{max_instances, 1, prefix_entries};
+  // The system's pages are zeros already: those of the memory of prefixes come into being as they are written.
+  const size_t bytes = Layout(shape).bytes + kBlockAlignment;
+  std::unique_ptr<unsigned char, HeapDelete> memory(static_cast<unsigned char*>(std::calloc(bytes, 1)));
+  while (memory == nullptr) {
+    // Only operator new knows what to do when memory runs out: call a handler, or throw.
+    ::operator delete(::operator new(bytes));
+    memory.reset(static_cast<unsigned char*>(std::calloc(bytes, 1)));
+  }
+  void* block = memory.get() + (kBlockAlignment - reinterpret_cast<uintptr_t>(memory.get()) % kBlockAlignment);
+  Build(block, shape);
+  std::unique_ptr<State> state(new State(static_cast<unsigned char*>(block), kHeapToken));
   state->heap_ = std::move(memory);
   state->OwnerToken(state->column_).store(kHeapToken);
   return state;
@@ -86,6 +101,7 @@ absl::Status State::Format(void* memory, size_t bytes, const SharedStateShape& s
   if (static_cast<const BlockHeader*>(memory)->magic.load() == kBlockMagic) {
     return absl::FailedPreconditionError("memory holds a block already: attach to it, or clear it if nobody uses it");
   }
+  std::memset(memory, 0, Layout(shape).bytes);
   Build(memory, shape);
   return absl::OkStatus();
 }
@@ -102,7 +118,7 @@ absl::StatusOr<std::unique_ptr<State>> State::Attach(void* memory, size_t bytes,
     return absl::FailedPreconditionError(absl::StrCat("the block's layout version is ", header.layout_version,
                                                       ", but this library's is ", kLayoutVersion));
   }
-  const SharedStateShape shape{header.max_instances, header.max_owners};
+  const SharedStateShape shape{header.max_instances, header.max_owners, header.prefix_entries};
   if (!CheckShape(shape).ok() || header.bytes != Layout(shape).bytes) {
     return absl::InvalidArgumentError("memory holds no block: its header contradicts itself");
   }
@@ -124,7 +140,8 @@ absl::StatusOr<std::unique_ptr<State>> State::Attach(void* memory, size_t bytes,
 State::State(unsigned char* memory, uint64_t token)
     : base_(memory),
       layout_({reinterpret_cast<const BlockHeader*>(memory)->max_instances,
-               reinterpret_cast<const BlockHeader*>(memory)->max_owners}),
+               reinterpret_cast<const BlockHeader*>(memory)->max_owners,
+               reinterpret_cast<const BlockHeader*>(memory)->prefix_entries}),
       owners_(reinterpret_cast<const BlockHeader*>(memory)->max_owners),
       token_(token),
       process_(getpid()) {}
@@ -175,11 +192,43 @@ absl::Status State::Join(absl::Span<const std::string_view> ids, absl::Span<uint
       IdRecord& record = IdOf(slots[i]);
       record.length = static_cast<uint8_t>(ids[i].size());
       std::memcpy(record.bytes, ids[i].data(), ids[i].size());
+      ResetHead(slots[i]);
     }
     CountOf(slots[i]).SetMember(column_, true);
   }
   LeaveGuard();
   return absl::OkStatus();
+}
+
+void State::ReportLoad(uint32_t slot, const EngineLoad& load) {
+  SlotHead& head = HeadOf(slot);
+  const uint32_t own = Outstanding(slot);
+  head.others.store(load.outstanding > own ? load.outstanding - own : 0, std::memory_order_relaxed);
+  const uint64_t waiting_bytes = uint64_t{std::min(load.waiting, load.outstanding)} * MeanWork(slot);
+  const uint64_t own_pending = Pending(slot);
+  head.others_pending.store(waiting_bytes > own_pending ? waiting_bytes - own_pending : 0, std::memory_order_relaxed);
+}
+
+void State::ReportCache(uint32_t slot, uint64_t prompt_tokens, uint64_t cached_tokens, uint64_t expected_tokens) {
+  CacheReport& report = CacheReportOf(slot);
+  report.prompt.fetch_add(prompt_tokens, std::memory_order_relaxed);
+  report.cached.fetch_add(cached_tokens, std::memory_order_relaxed);
+  report.expected.fetch_add(expected_tokens, std::memory_order_relaxed);
+}
+
+// Of a slot that has nothing outstanding, for a new instance.
+void State::ResetHead(uint32_t slot) {
+  SlotHead& head = HeadOf(slot);
+  head.pending.store(0);
+  head.others_pending.store(0);
+  head.others.store(0);
+  head.work.store(0);
+  ForgetCache(slot);
+  CacheReport& report = CacheReportOf(slot);
+  report.prompt.store(0);
+  report.cached.store(0);
+  report.expected.store(0);
+  for (uint32_t column = 0; column < owners_; ++column) PendingOf(slot, column).store(0);
 }
 
 void State::Leave(absl::Span<const uint32_t> slots) {
@@ -219,6 +268,7 @@ void State::FreeColumn(uint32_t column) {
     Count count = CountOf(slot);
     count.ReleaseAll(column);
     count.SetMember(column, false);
+    HeadOf(slot).pending.fetch_sub(PendingOf(slot, column).exchange(0));
   }
   OwnerToken(column).store(0);
 }

@@ -27,8 +27,9 @@ namespace prefixroute::internal {
 class State {
  public:
   static absl::Status CheckShape(const SharedStateShape& shape);  // Of shared memory.
+  static absl::Status CheckPrefixEntries(uint32_t prefix_entries);
   // A block of its own, with this as the sole owner.
-  static std::unique_ptr<State> OnHeap(uint32_t max_instances);
+  static std::unique_ptr<State> OnHeap(uint32_t max_instances, uint32_t prefix_entries);
   // See SharedState.
   static absl::Status Format(void* memory, size_t bytes, const SharedStateShape& shape);
   static absl::StatusOr<std::unique_ptr<State>> Attach(void* memory, size_t bytes, uint64_t token);
@@ -45,6 +46,49 @@ class State {
     if (OwnsColumn()) CountOf(slot).Release(column_);
   }
   uint32_t Outstanding(uint32_t slot) const { return CountOf(slot).total(); }
+
+  // Bytes that an instance has yet to prefill. Added after a reservation, taken away before its release: who dies
+  // between two of the writes leaves a request's bytes too many or too few, until the slot has a new instance.
+  void AddPending(uint32_t slot, uint64_t bytes) { ChangePending(slot, static_cast<int64_t>(bytes)); }
+  void RemovePending(uint32_t slot, uint64_t bytes) {
+    if (OwnsColumn()) ChangePending(slot, -static_cast<int64_t>(bytes));
+  }
+  uint64_t Pending(uint32_t slot) const {
+    const int64_t pending = HeadOf(slot).pending.load(std::memory_order_relaxed);
+    return pending < 0 ? 0 : static_cast<uint64_t>(pending);
+  }
+
+  // The engine's own report: what exceeds the owners' account is others'.
+  void ReportLoad(uint32_t slot, const EngineLoad& load);
+  uint64_t OthersPending(uint32_t slot) const { return HeadOf(slot).others_pending.load(std::memory_order_relaxed); }
+  uint32_t Others(uint32_t slot) const { return HeadOf(slot).others.load(std::memory_order_relaxed); }
+
+  void ReportCache(uint32_t slot, uint64_t prompt_tokens, uint64_t cached_tokens, uint64_t expected_tokens);
+  CacheReport& CacheReportOf(uint32_t slot) const {
+    return reinterpret_cast<CacheReport*>(base_ + layout_.reports_offset)[slot];
+  }
+
+  // The mean of the bytes that a request found uncached there: the last 16 or so count. 0 before the first.
+  uint64_t MeanWork(uint32_t slot) const { return HeadOf(slot).work.load(std::memory_order_relaxed) / kWorkUnit; }
+  void NoteWork(uint32_t slot, uint64_t bytes) {
+    std::atomic<uint64_t>& work = HeadOf(slot).work;
+    const uint64_t mean = work.load(std::memory_order_relaxed);
+    const uint64_t one = bytes * kWorkUnit;
+    work.store(mean == 0 ? one : mean - mean / 16 + one / 16, std::memory_order_relaxed);
+  }
+
+  // What prefixes were seen, by requests so far, and where they were sent.
+  PrefixMemory memory() const {
+    return PrefixMemory(reinterpret_cast<PrefixEntry*>(base_ + layout_.memory_offset), header().prefix_entries);
+  }
+  uint32_t requests() const { return static_cast<uint32_t>(header().requests.load(std::memory_order_relaxed)); }
+  void CountRequests(uint32_t count) { header().requests.fetch_add(count, std::memory_order_relaxed); }
+  uint32_t CacheGeneration(uint32_t slot) const {
+    return HeadOf(slot).cache_generation.load(std::memory_order_relaxed) & Holder::kGenerationMask;
+  }
+  // The instance has nothing cached any more.
+  void ForgetCache(uint32_t slot) { HeadOf(slot).cache_generation.fetch_add(1, std::memory_order_relaxed); }
+
   // Slots as FleetView reads them: the word of slot i at words() + i * stride().
   const unsigned char* words() const { return base_ + layout_.slots_offset; }
   size_t stride() const { return layout_.slot_stride; }
@@ -74,6 +118,8 @@ class State {
     void operator()(unsigned char* memory) const;
   };
 
+  static constexpr uint64_t kWorkUnit = 256;
+
   static void Build(void* memory, const SharedStateShape& shape);
   State(unsigned char* memory, uint64_t token);
 
@@ -81,9 +127,19 @@ class State {
   std::atomic<uint64_t>& OwnerToken(uint32_t column) const {
     return reinterpret_cast<std::atomic<uint64_t>*>(base_ + layout_.owners_offset)[column];
   }
-  Count CountOf(uint32_t slot) const {
-    auto* word = reinterpret_cast<std::atomic<uint64_t>*>(base_ + layout_.slots_offset + layout_.slot_stride * slot);
-    return Count(word, word + 1, owners_);
+  SlotHead& HeadOf(uint32_t slot) const {
+    return *reinterpret_cast<SlotHead*>(base_ + layout_.slots_offset + layout_.slot_stride * slot);
+  }
+  std::atomic<uint64_t>* CellsOf(uint32_t slot) const {
+    return reinterpret_cast<std::atomic<uint64_t>*>(&HeadOf(slot) + 1);
+  }
+  std::atomic<int64_t>& PendingOf(uint32_t slot, uint32_t column) const {
+    return reinterpret_cast<std::atomic<int64_t>*>(CellsOf(slot) + owners_)[column];
+  }
+  Count CountOf(uint32_t slot) const { return Count(&HeadOf(slot).word, CellsOf(slot), owners_); }
+  void ChangePending(uint32_t slot, int64_t bytes) {
+    if (owners_ > 1) PendingOf(slot, column_).fetch_add(bytes, std::memory_order_relaxed);
+    HeadOf(slot).pending.fetch_add(bytes, std::memory_order_relaxed);
   }
   IdRecord& IdOf(uint32_t slot) const { return reinterpret_cast<IdRecord*>(base_ + layout_.ids_offset)[slot]; }
 
@@ -93,6 +149,7 @@ class State {
   uint64_t PartOf(uint32_t column) const;
   // Empties a column and frees it: this owner's own, or, under the guard, a dead one's.
   void FreeColumn(uint32_t column);
+  void ResetHead(uint32_t slot);
 
   absl::Status EnterGuard(uint64_t may_take_from);
   void LeaveGuard();

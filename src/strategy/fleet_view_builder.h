@@ -16,13 +16,13 @@ namespace prefixroute::internal {
 class FleetViewBuilder {
  public:
   // `excluded` has a bit an instance, or is null. All arguments must outlive the view.
-  static FleetView OnLoads(const Fleet& fleet, const Load* loads, const uint64_t* excluded, PrefixKey key,
+  static FleetView OnLoads(const Fleet& fleet, const Load* loads, const uint64_t* excluded, const PrefixKey& key,
                            uint64_t random) {
     FleetView view = Build(fleet, excluded, key, random);
     view.loads_ = loads;
     return view;
   }
-  static FleetView OnState(const Fleet& fleet, const State& state, const uint64_t* excluded, PrefixKey key,
+  static FleetView OnState(const Fleet& fleet, const State& state, const uint64_t* excluded, const PrefixKey& key,
                            uint64_t random) {
     FleetView view = Build(fleet, excluded, key, random);
     view.words_ = state.words();
@@ -32,14 +32,14 @@ class FleetViewBuilder {
   }
 
  private:
-  static FleetView Build(const Fleet& fleet, const uint64_t* excluded, PrefixKey key, uint64_t random) {
+  static FleetView Build(const Fleet& fleet, const uint64_t* excluded, const PrefixKey& key, uint64_t random) {
     FleetView view;
     view.nodes_ = fleet.nodes();
     view.ids_ = fleet.ids().data();
     view.max_outstanding_ = fleet.max_outstanding().data();
     view.draining_ = fleet.draining().data();
     view.excluded_ = excluded;
-    view.key_ = key;
+    view.key_ = &key;
     view.random_ = random;
     return view;
   }

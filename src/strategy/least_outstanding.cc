@@ -12,10 +12,8 @@ Choice ChooseLeastOutstanding(const FleetView& fleet, bool bounded, Reason reaso
   choice.reason = reason;
   uint64_t least = 0;  // The chosen one's outstanding + 1.
   for (uint32_t i = 0; i < fleet.size(); ++i) {
-    if (!fleet.available(i)) continue;
-    const uint32_t outstanding = fleet.outstanding(i);
-    if (bounded && outstanding >= fleet.max_outstanding(i)) continue;
-    const uint64_t load = uint64_t{outstanding} + 1;
+    if (bounded ? !fleet.eligible(i) : !fleet.available(i)) continue;
+    const uint64_t load = uint64_t{fleet.outstanding(i)} + 1;
     if (choice.instance != kNoInstance) {
       const Uint128 own = static_cast<Uint128>(load) * weights[choice.instance];
       const Uint128 other = static_cast<Uint128>(least) * weights[i];

@@ -48,6 +48,8 @@ std::string_view ReasonName(Reason reason) {
       return "custom";
     case Reason::kFailOpen:
       return "fail_open";
+    case Reason::kHolder:
+      return "holder";
   }
   return "";
 }

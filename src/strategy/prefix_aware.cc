@@ -1,63 +1,120 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Compiled without contraction of floating point (CMakeLists.txt), so that a cost is the same on every machine.
 
 #include "src/strategy/prefix_aware.h"
 
 #include <algorithm>
 
+#include "src/strategy/constants.h"
 #include "src/strategy/least_outstanding.h"
-#include "src/strategy/relative_bound.h"
 
 namespace prefixroute::internal {
 namespace {
 
-uint32_t AsLimit(uint64_t cap) { return static_cast<uint32_t>(std::min<uint64_t>(cap, UINT32_MAX)); }
+PrefixEntries LookUp(const PrefixKey& key, const PrefixMemory& memory) {
+  PrefixEntries entries;
+  for (size_t i = 0; i < key.depth_count(); ++i) memory.Prefetch(key.fingerprint(i));
+  for (size_t i = 0; i < key.depth_count(); ++i) entries[i] = memory.Find(key.fingerprint(i));
+  return entries;
+}
+
+NestedHomes HomesOf(const FleetView& view, const PrefixEntries& entries, uint32_t now) {
+  const double instances = view.size();
+  const double all = static_cast<double>(DecayedCount::OfAll(now)) +
+                     kUnseenRequests * instances * static_cast<double>(DecayedCount::kUnit);
+  return NestedHomes(view.nodes(), view.key(), [&](size_t depth_index) {
+    if (entries[depth_index] == nullptr) return size_t{1};
+    const double share = static_cast<double>(entries[depth_index]->SeenAt(now)) / all;
+    return 1 + static_cast<size_t>(share * instances * kHomesPerShare);
+  });
+}
+
+double OtherReplicas(uint32_t gateway_replicas) {
+  return kHomeAlone + (kHomeAmongMany - kHomeAlone) * (1 - 1.0 / gateway_replicas);
+}
+
+double Soft(double bytes) { return bytes * bytes / (bytes + kFreeBytes); }
 
 }  // namespace
 
-Choice PrefixAwareStrategy::Choose(const FleetView& fleet) const noexcept {
-  if (fleet.key().empty()) return ChooseLeastOutstanding(fleet, /*bounded=*/true, Reason::kNoPrefix);
-
-  Choice choice;
-  choice.home = RendezvousFirst(fleet.nodes(), fleet.key().value(), [](uint32_t) { return true; });
-  if (choice.home == kNoInstance) return choice;
-  choice.instance = choice.home;
-  choice.rank = 1;
-  choice.reason = Reason::kHome;
-  if (!fleet.available(choice.home)) {
-    choice.reason = Reason::kDivertedUnavailable;
-    return Divert(fleet, choice);
+PrefixCosts::PrefixCosts(const FleetView& view, const Fleet& fleet, const State& state, uint32_t gateway_replicas)
+    : view_(view),
+      fleet_(fleet),
+      entries_(LookUp(view.key(), state.memory())),
+      homes_(HomesOf(view, entries_, state.requests())),
+      cache_(view.key(), entries_, fleet, state, homes_.home(), OtherReplicas(gateway_replicas)),
+      bytes_(static_cast<double>(view.key().bytes())) {
+  uint64_t pending = 0;
+  uint64_t work = 0;
+  uint32_t workers = 0;
+  uint32_t eligible = 0;
+  for (uint32_t i = 0; i < view.size(); ++i) {
+    if (!view.eligible(i)) continue;
+    ++eligible;
+    pending += view.pending_bytes(i);
+    const uint64_t mean = state.MeanWork(fleet.slots()[i]);
+    work += mean;
+    workers += mean != 0 ? 1 : 0;
   }
-  const uint32_t outstanding = fleet.outstanding(choice.home);
-  if (outstanding < fleet.max_outstanding(choice.home)) {
-    if (!bounded()) return choice;
-    choice.limit = AsLimit(bound_.floor);
-    if (outstanding < choice.limit) return choice;
-    choice.limit = AsLimit(Caps(fleet, bound_).Of(choice.home));
-    if (outstanding < choice.limit) return choice;
-  }
-  choice.reason = Reason::kDivertedByLoad;
-  return Divert(fleet, choice);
+  mean_work_ = workers == 0 ? bytes_ : static_cast<double>(work) / workers;
+  lambda_ = eligible == 0 ? 1 : 1 + static_cast<double>(pending) / eligible / mean_work_;
 }
 
-Choice PrefixAwareStrategy::Divert(const FleetView& fleet, Choice choice) const noexcept {
-  const uint64_t key = fleet.key().value();
-  const Caps caps(fleet, bound_);
-  const auto below_bounds = [&](uint32_t i) {
-    return i != choice.home && fleet.eligible(i) && (!bounded() || fleet.outstanding(i) < caps.Of(i));
+double PrefixCosts::Of(uint32_t instance, double expected) const {
+  const double factor = fleet_.load_factors()[instance];
+  return Soft(factor * static_cast<double>(view_.pending_bytes(instance))) +
+         kOutstandingShare * mean_work_ * factor * view_.outstanding(instance) + lambda_ * (bytes_ - expected);
+}
+
+Choice PrefixAwareStrategy::Choose(const FleetView& view) const noexcept {
+  if (view.key().empty()) return ChooseLeastOutstanding(view, /*bounded=*/true, Reason::kNoPrefix);
+
+  const PrefixCosts costs = CostsOf(view);
+  Choice choice;
+  double least = 0;
+  double cached = 0;
+  const auto consider = [&](uint32_t i, double expected) {
+    if (!view.eligible(i)) return;
+    const double cost = costs.Of(i, expected);
+    if (choice.instance != kNoInstance) {
+      if (cost > least) return;
+      const uint64_t order = costs.homes().order();
+      if (cost == least && !Precedes(ScoreOf(view.nodes(), order, i), ScoreOf(view.nodes(), order, choice.instance))) {
+        return;
+      }
+    }
+    choice.instance = i;
+    least = cost;
+    cached = expected;
   };
-  choice.instance = RendezvousFirst(fleet.nodes(), key, below_bounds);
-  if (choice.instance == kNoInstance) {
-    // Counts moved while they were read, or nobody is eligible: only the hard bound refuses.
-    const Choice least = ChooseLeastOutstanding(fleet, /*bounded=*/true, choice.reason);
-    choice.instance = least.instance;
-    choice.limit = least.limit;
-    if (choice.instance == kNoInstance) return choice;
+  // As if nobody had anything, then those that have something: more in the cache is never dearer.
+  for (uint32_t i = 0; i < view.size(); ++i) consider(i, 0);
+  for (const ExpectedCache::Part& part : costs.cache()) consider(part.instance, part.expected);
+
+  choice.home = costs.homes().home();
+  if (choice.instance == kNoInstance) return choice;
+  choice.rank = costs.homes().RankOf(choice.instance);
+  choice.matched_bytes = costs.cache().Of(choice.instance).matched;
+  choice.uncached_bytes = costs.UncachedBytes(cached);
+  if (choice.instance == choice.home) {
+    choice.reason = Reason::kHome;
+  } else if (!view.available(choice.home)) {
+    choice.reason = Reason::kDivertedUnavailable;
+  } else if (choice.matched_bytes > costs.cache().Of(choice.home).matched) {
+    choice.reason = Reason::kHolder;
   } else {
-    choice.limit = bounded() ? AsLimit(caps.Of(choice.instance)) : UINT32_MAX;
+    choice.reason = Reason::kDivertedByLoad;
   }
-  choice.rank = RendezvousRank(fleet.nodes(), key, choice.instance);
-  if (choice.instance == choice.home) choice.reason = Reason::kHome;
   return choice;
+}
+
+void PrefixAwareStrategy::Learn(const FleetView& view, const Choice& choice) const noexcept {
+  const uint32_t slot = fleet_.slots()[choice.instance];
+  const Holder holder = {slot, state_.CacheGeneration(slot), state_.requests()};
+  PrefixMemory memory = state_.memory();
+  for (size_t i = 0; i < view.key().depth_count(); ++i) memory.Note(view.key().fingerprint(i), holder);
+  if (choice.reason != Reason::kFailOpen) state_.NoteWork(slot, choice.uncached_bytes);
 }
 
 }  // namespace prefixroute::internal

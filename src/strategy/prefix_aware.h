@@ -1,28 +1,77 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PREFIX_AWARE, strict: one home by plain rendezvous on the whole prefix, and diversion along the prefix's own order
-// by the bounds only. It remembers nothing, so every replica of a gateway chooses alike from like loads.
+// PREFIX_AWARE: the instance that will be through with the request, and with what waits behind it, for the least work.
+//
+//   cost = soft(pending) + kOutstandingShare * m * outstanding + lambda * uncached        in bytes of prompt
+//   soft(x) = x^2 / (x + kFreeBytes)             lambda = 1 + P / m
+//
+// pending: prompt bytes that the instance has yet to prefill; uncached: those of this request that it is not expected
+// to have cached (expected_cache.h); m: what a request finds uncached, lately and on the mean; P: the mean of pending
+// over the instances. Loads count per weight.
+//
+// - An engine prefills what waits in one batch, so a few KiB delay nobody: diverting for them would only cost hits.
+// That
+//   is soft().
+// - A miss delays not this request alone, but all that come behind it. In a queue (Little; M/G/1) those are 1 / (1 -
+// rho)
+//   requests, which is 1 + the mean number that wait, and P / m is that number, measured. So an idle fleet diverts
+//   freely and a busy one guards its caches.
+// - Decoding takes time too: each request outstanding counts as some of the work that a request brings.
 
 #ifndef PREFIXROUTE_SRC_STRATEGY_PREFIX_AWARE_H_
 #define PREFIXROUTE_SRC_STRATEGY_PREFIX_AWARE_H_
 
+#include <cstdint>
+
 #include "prefixroute/strategy.h"
+#include "src/fleet/fleet.h"
+#include "src/state/state.h"
+#include "src/strategy/expected_cache.h"
+#include "src/strategy/nested_homes.h"
 
 namespace prefixroute::internal {
 
-class PrefixAwareStrategy final : public RoutingStrategy {
+// What one request costs where. Of a key that isn't empty.
+class PrefixCosts {
  public:
-  explicit PrefixAwareStrategy(const RelativeBound& bound) : bound_(bound) {}
+  PrefixCosts(const FleetView& view, const Fleet& fleet, const State& state, uint32_t gateway_replicas);
 
-  // One pass to find the home; that is all where the home is below the relative bound's floor, or there is no relative
-  // bound. Else one more to sum loads, and two more to divert.
-  Choice Choose(const FleetView& fleet) const noexcept override;
+  const NestedHomes& homes() const { return homes_; }
+  const ExpectedCache& cache() const { return cache_; }
+
+  // The cost where `expected` bytes of the prefix are cached.
+  double Of(uint32_t instance, double expected) const;
+  uint64_t UncachedBytes(double expected) const { return static_cast<uint64_t>(bytes_ - expected); }
 
  private:
-  bool bounded() const { return bound_.factor_percent != 0; }
-  Choice Divert(const FleetView& fleet, Choice choice) const noexcept;
+  const FleetView& view_;
+  const Fleet& fleet_;
+  PrefixEntries entries_;
+  NestedHomes homes_;
+  ExpectedCache cache_;
+  double bytes_;
+  double mean_work_;  // m
+  double lambda_;
+};
 
-  RelativeBound bound_;
+class PrefixAwareStrategy final : public RoutingStrategy {
+ public:
+  // Both must outlive the strategy; its FleetViews are of this fleet.
+  PrefixAwareStrategy(const Fleet& fleet, State& state, uint32_t gateway_replicas)
+      : fleet_(fleet), state_(state), gateway_replicas_(gateway_replicas) {}
+
+  // Three passes over the instances, and a look into the memory for each depth of the prefix.
+  Choice Choose(const FleetView& view) const noexcept override;
+
+  // The request, whose key isn't empty, was sent as chosen. O(depths).
+  void Learn(const FleetView& view, const Choice& choice) const noexcept;
+
+  PrefixCosts CostsOf(const FleetView& view) const { return {view, fleet_, state_, gateway_replicas_}; }
+
+ private:
+  const Fleet& fleet_;
+  State& state_;
+  uint32_t gateway_replicas_;
 };
 
 }  // namespace prefixroute::internal

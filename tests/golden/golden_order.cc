@@ -98,6 +98,12 @@ std::string Hex(std::string_view bytes) {
   return hex.empty() ? "-" : hex;
 }
 
+std::string Hex(uint64_t hash) {
+  char hex[17];
+  std::snprintf(hex, sizeof(hex), "%016llx", static_cast<unsigned long long>(hash));
+  return hex;
+}
+
 // A long one that repeats its first 16 bytes is written shortly.
 std::string HexOfPrefix(const std::string& prefix) {
   const std::string_view part = std::string_view(prefix).substr(0, 16);
@@ -111,25 +117,33 @@ void Print(std::ostream& out) {
          "empty\n"
          "# one, \"*n\" n times the same.\n"
          "#\n"
+         "# key <prefix> <scope> <value and fingerprints in hexadecimal>...\n"
          "# fleet <name>, then its instances, counted from 0:\n"
          "# instance <weight> <id>\n"
          "# order <prefix> <scope> <key in hexadecimal> <instances, the home first>...\n";
   out.precision(17);
   const std::vector<std::string> prefixes = Prefixes();
+  const std::vector<std::string> scopes = {"", std::string("tenant\0x", 8)};
+  for (const std::string& prefix : prefixes) {
+    for (const std::string& scope : scopes) {
+      const PrefixKey key = MakePrefixKey(prefix, scope, kMaxMaxPrefixBytes);
+      out << "key " << HexOfPrefix(prefix) << " " << Hex(scope) << " " << Hex(key.value());
+      for (size_t i = 0; i < key.depth_count(); ++i) out << " " << Hex(key.fingerprint(i));
+      out << "\n";
+    }
+  }
   for (const auto& [name, instances] : Fleets()) {
     out << "fleet " << name << "\n";
     for (const Instance& instance : instances) out << "instance " << instance.weight << " " << Hex(instance.id) << "\n";
     const internal::Fleet fleet(instances, std::vector<uint8_t>(instances.size()),
                                 std::vector<uint32_t>(instances.size()));
     for (const std::string& prefix : prefixes) {
-      for (const std::string& scope : {std::string(), std::string("tenant\0x", 8)}) {
+      for (const std::string& scope : scopes) {
         const PrefixKey key = MakePrefixKey(prefix, scope, kMaxMaxPrefixBytes);
         std::vector<uint32_t> order(instances.size());
         order.resize(RendezvousOrder(
             fleet.nodes(), key.value(), [](uint32_t) { return true; }, order.data(), order.size()));
-        char hex_key[17];
-        std::snprintf(hex_key, sizeof(hex_key), "%016llx", static_cast<unsigned long long>(key.value()));
-        out << "order " << HexOfPrefix(prefix) << " " << Hex(scope) << " " << hex_key;
+        out << "order " << HexOfPrefix(prefix) << " " << Hex(scope) << " " << Hex(key.value());
         for (uint32_t instance : order) out << " " << instance;
         out << "\n";
       }

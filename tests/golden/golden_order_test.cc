@@ -53,6 +53,31 @@ std::string FromHex(std::string_view hex) {
   return whole;
 }
 
+struct GoldenKey {
+  std::string prefix;
+  std::string scope;
+  uint64_t value;
+  std::vector<uint64_t> fingerprints;
+};
+
+std::vector<GoldenKey> ReadGoldenKeys() {
+  std::ifstream file(PREFIXROUTE_TESTS_DIR "/golden/order.golden");
+  std::vector<GoldenKey> keys;
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string what;
+    std::string prefix;
+    std::string scope;
+    words >> what >> prefix >> scope;
+    if (what != "key") continue;
+    GoldenKey key{FromHex(prefix), FromHex(scope), 0, {}};
+    words >> std::hex >> key.value;
+    for (uint64_t fingerprint; words >> fingerprint;) key.fingerprints.push_back(fingerprint);
+    keys.push_back(std::move(key));
+  }
+  return keys;
+}
+
 std::vector<GoldenFleet> ReadGolden() {
   std::ifstream file(PREFIXROUTE_TESTS_DIR "/golden/order.golden");
   EXPECT_TRUE(file) << "order.golden can't be read";
@@ -79,7 +104,7 @@ std::vector<GoldenFleet> ReadGolden() {
       golden.scope = FromHex(scope);
       for (size_t instance = 0; words >> instance;) golden.order.push_back(fleets.back().instances.at(instance).id);
       fleets.back().cases.push_back(std::move(golden));
-    } else {
+    } else if (what != "key") {
       EXPECT_EQ(what.substr(0, 1), "#") << line;
     }
   }
@@ -98,11 +123,8 @@ void ExpectGolden(const Router& router, const GoldenFleet& fleet) {
   }
 }
 
-RouterOptions WholePrefixes() {
-  RouterOptions options;
-  options.max_prefix_bytes = kMaxMaxPrefixBytes;
-  return options;
-}
+// The order of a whole prefix is that of strict mode.
+RouterOptions WholePrefixes() { return test::StrictOptions(kMaxMaxPrefixBytes); }
 
 TEST(GoldenOrderTest, TheFileIsWhatItShouldBe) {
   const std::vector<GoldenFleet> fleets = ReadGolden();
@@ -113,6 +135,20 @@ TEST(GoldenOrderTest, TheFileIsWhatItShouldBe) {
                                           [](const Instance& instance) { return instance.weight != 0; });
     for (const Case& golden : fleet.cases) EXPECT_EQ(golden.order.size(), weighted);
   }
+}
+
+TEST(GoldenOrderTest, FingerprintsAreFrozen) {
+  const std::vector<GoldenKey> keys = ReadGoldenKeys();
+  ASSERT_GE(keys.size(), 60u);
+  size_t most_fingerprints = 0;
+  for (const GoldenKey& golden : keys) {
+    const PrefixKey key = MakePrefixKey(golden.prefix, golden.scope, kMaxMaxPrefixBytes);
+    ASSERT_EQ(key.value(), golden.value);
+    ASSERT_EQ(key.depth_count(), golden.fingerprints.size());
+    for (size_t i = 0; i < key.depth_count(); ++i) ASSERT_EQ(key.fingerprint(i), golden.fingerprints[i]);
+    most_fingerprints = std::max(most_fingerprints, key.depth_count());
+  }
+  EXPECT_GT(most_fingerprints, 40u);
 }
 
 TEST(GoldenOrderTest, KeysAreFrozen) {

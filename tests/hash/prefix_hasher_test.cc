@@ -35,6 +35,57 @@ PrefixKey KeyOfPieces(const PrefixHasher& start, std::string_view bytes, size_t 
   return hasher.Key();
 }
 
+// PrefixKey's own comparison looks at the value alone.
+void ExpectSameKey(const PrefixKey& key, const PrefixKey& expected) {
+  ASSERT_EQ(key, expected);
+  ASSERT_EQ(key.depth_count(), expected.depth_count());
+  for (size_t i = 0; i < key.depth_count(); ++i) {
+    ASSERT_EQ(key.depth(i), expected.depth(i));
+    ASSERT_EQ(key.fingerprint(i), expected.fingerprint(i)) << "depth " << key.depth(i);
+  }
+}
+
+// Cut in two, in three and all over, at every depth and a byte beside it.
+TEST(PrefixHasherTest, CutsAtAndAroundEveryDepthGiveEveryFingerprint) {
+  const std::string bytes = RandomBytes(60'000, 7);
+  std::vector<size_t> places;
+  for (uint64_t depth : kPrefixDepths) {
+    for (uint64_t place : {depth - 1, depth, depth + 1}) {
+      if (place < bytes.size()) places.push_back(place);
+    }
+  }
+  const auto key_of_cuts = [&](const std::vector<size_t>& cuts) {
+    PrefixHasher hasher;
+    size_t begin = 0;
+    for (size_t cut : cuts) {
+      hasher.Update(std::string_view(bytes).substr(begin, cut - begin));
+      begin = cut;
+    }
+    hasher.Update(std::string_view(bytes).substr(begin));
+    return hasher.Key();
+  };
+  const PrefixKey whole = MakePrefixKey(bytes);
+  ASSERT_GT(whole.depth_count(), 20u);
+  for (size_t first : places) {
+    ExpectSameKey(key_of_cuts({first}), whole);
+    for (size_t second : places) {
+      if (second >= first) ExpectSameKey(key_of_cuts({first, second}), whole);
+    }
+  }
+  ExpectSameKey(key_of_cuts(places), whole);
+}
+
+TEST(PrefixHasherTest, RandomCutsGiveEveryFingerprint) {
+  const std::string bytes = RandomBytes(30'000, 8);
+  std::mt19937_64 random(8);
+  PrefixHasher start;
+  start.AddScope("scope");
+  for (int round = 0; round < 500; ++round) {
+    const std::string_view prefix = std::string_view(bytes).substr(0, random() % bytes.size());
+    ExpectSameKey(KeyOfPieces(start, prefix, size_t{1} << random() % 14, random), MakePrefixKey(prefix, "scope"));
+  }
+}
+
 TEST(PrefixHasherTest, AnyCutGivesTheKeyOfTheWholeAtEveryLength) {
   const std::string bytes = RandomBytes(1'100, 1);
   std::mt19937_64 random(1);
@@ -125,11 +176,19 @@ TEST(PrefixHasherTest, ScopePartsAreFramedAndOrdered) {
 }
 
 TEST(PrefixHasherTest, AScopeMayComeAtAnyTime) {
-  PrefixHasher hasher;
-  hasher.Update("pre");
-  hasher.AddScope("scope");
-  hasher.Update("fix");
-  EXPECT_EQ(hasher.Key(), MakePrefixKey("prefix", "scope"));
+  const std::string bytes = RandomBytes(1'000, 9);
+  const PrefixKey expected = MakePrefixKey(bytes, "scope");
+  for (int place = 0; place < 3; ++place) {
+    for (size_t cut : {1, 63, 64, 65, 500, 999}) {
+      PrefixHasher hasher;
+      if (place == 0) hasher.AddScope("scope");
+      hasher.Update(std::string_view(bytes).substr(0, cut));
+      if (place == 1) hasher.AddScope("scope");
+      hasher.Update(std::string_view(bytes).substr(cut));
+      if (place == 2) hasher.AddScope("scope");
+      ExpectSameKey(hasher.Key(), expected);
+    }
+  }
 }
 
 // A conversation's common beginning is hashed once, and each continuation by a copy.

@@ -5,7 +5,9 @@
 
 #include "prefixroute/prefix_key.h"
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <random>
@@ -25,11 +27,6 @@
 namespace prefixroute {
 namespace {
 
-static_assert(PrefixKey().empty() && PrefixKey().value() == 0);
-static_assert(PrefixKey::FromHash(0).value() == 1 && !PrefixKey::FromHash(0).empty());
-static_assert(PrefixKey::FromHash(1) == PrefixKey::FromHash(0) && PrefixKey::FromHash(2) != PrefixKey::FromHash(0));
-static_assert(PrefixKey::FromHash(UINT64_MAX).value() == UINT64_MAX);
-
 // MurmurHash3's fmix64, written down once more.
 uint64_t Fmix64(uint64_t k) {
   k = (k ^ (k >> 33)) * 0xff51afd7ed558ccdULL;
@@ -37,14 +34,57 @@ uint64_t Fmix64(uint64_t k) {
   return k ^ (k >> 33);
 }
 
-uint64_t ExpectedKey(std::string_view prefix, std::initializer_list<std::string_view> scopes) {
-  if (prefix.empty()) return 0;
+// A key as prefix_key.h says it, depth by depth.
+struct Expected {
+  uint64_t value = 0;
+  std::vector<uint64_t> depths;
+  std::vector<uint64_t> fingerprints;
+};
+
+uint64_t NotZero(uint64_t hash) { return hash == 0 ? 1 : hash; }
+
+Expected ExpectedOf(std::string_view prefix, std::initializer_list<std::string_view> scopes) {
+  Expected expected;
+  if (prefix.empty()) return expected;
   uint64_t scope_hash = 0;
   for (std::string_view scope : scopes) {
     if (!scope.empty()) scope_hash = Fmix64(scope_hash ^ XXH3_64bits(scope.data(), scope.size())) + 1;
   }
-  const uint64_t key = Fmix64(XXH3_64bits(prefix.data(), prefix.size()) ^ scope_hash);
-  return key == 0 ? 1 : key;
+  uint64_t chain = 0;
+  uint64_t begin = 0;
+  while (begin < prefix.size()) {
+    // 64 bytes, or a quarter of what lies before, rounded up to 64 bytes.
+    const uint64_t step = std::max<uint64_t>(64, (begin / 4 + 63) / 64 * 64);
+    const uint64_t end = std::min<uint64_t>(begin + step, prefix.size());
+    chain = Fmix64(chain ^ XXH3_64bits(prefix.data() + begin, end - begin));
+    if (end - begin == step) {
+      expected.depths.push_back(end);
+      expected.fingerprints.push_back(NotZero(chain ^ scope_hash));
+    }
+    begin = end;
+  }
+  expected.value = NotZero(chain ^ scope_hash);
+  if (expected.depths.empty()) {
+    expected.depths.push_back(prefix.size());
+    expected.fingerprints.push_back(expected.value);
+  }
+  return expected;
+}
+
+uint64_t ExpectedKey(std::string_view prefix, std::initializer_list<std::string_view> scopes) {
+  return ExpectedOf(prefix, scopes).value;
+}
+
+void ExpectKey(const PrefixKey& key, std::string_view prefix, std::initializer_list<std::string_view> scopes) {
+  const Expected expected = ExpectedOf(prefix, scopes);
+  ASSERT_EQ(key.value(), expected.value) << prefix.size();
+  ASSERT_EQ(key.bytes(), prefix.size());
+  ASSERT_EQ(key.empty(), prefix.empty());
+  ASSERT_EQ(key.depth_count(), expected.depths.size()) << prefix.size();
+  for (size_t i = 0; i < expected.depths.size(); ++i) {
+    ASSERT_EQ(key.depth(i), expected.depths[i]) << prefix.size() << " " << i;
+    ASSERT_EQ(key.fingerprint(i), expected.fingerprints[i]) << prefix.size() << " " << i;
+  }
 }
 
 std::string RandomBytes(size_t size, uint64_t seed) {
@@ -58,15 +98,109 @@ TEST(MakePrefixKeyTest, FollowsTheFormulaAtEveryLength) {
   const std::string bytes = RandomBytes(20'000, 1);
   for (size_t length = 0; length <= 1'100; ++length) {
     const std::string_view prefix = std::string_view(bytes).substr(0, length);
-    ASSERT_EQ(MakePrefixKey(prefix).value(), ExpectedKey(prefix, {})) << length;
-    ASSERT_EQ(MakePrefixKey(prefix, "scope").value(), ExpectedKey(prefix, {"scope"})) << length;
+    ExpectKey(MakePrefixKey(prefix), prefix, {});
+    ExpectKey(MakePrefixKey(prefix, "scope"), prefix, {"scope"});
     // A scope is hashed as a prefix is, whatever its length.
     ASSERT_EQ(MakePrefixKey("x", prefix).value(), ExpectedKey("x", {prefix})) << length;
   }
   for (size_t length : {4'095, 4'096, 4'097, 10'000, 20'000}) {
     const std::string_view prefix = std::string_view(bytes).substr(0, length);
-    ASSERT_EQ(MakePrefixKey(prefix, "scope", length).value(), ExpectedKey(prefix, {"scope"})) << length;
+    ExpectKey(MakePrefixKey(prefix, "scope", length), prefix, {"scope"});
   }
+}
+
+// Every depth, and a byte less and more, up to the greatest prefix there is.
+TEST(MakePrefixKeyTest, FollowsTheFormulaAtEveryDepth) {
+  const std::string bytes = RandomBytes(kMaxMaxPrefixBytes, 6);
+  for (uint64_t depth : kPrefixDepths) {
+    for (uint64_t length : {depth - 1, depth, depth + 1}) {
+      if (length > bytes.size() || length > 300'000) continue;
+      const std::string_view prefix = std::string_view(bytes).substr(0, length);
+      ExpectKey(MakePrefixKey(prefix, "scope"), prefix, {"scope"});
+    }
+  }
+  ExpectKey(MakePrefixKey(bytes, "scope", kMaxMaxPrefixBytes), bytes, {"scope"});
+  EXPECT_EQ(MakePrefixKey(bytes, {}, kMaxMaxPrefixBytes).depth_count(), kMaxPrefixDepths);
+}
+
+TEST(PrefixDepthsTest, GrowByAQuarterAndReachTheGreatestPrefix) {
+  EXPECT_EQ(kPrefixDepths[0], 64u);
+  for (size_t i = 1; i < kMaxPrefixDepths; ++i) {
+    EXPECT_EQ(kPrefixDepths[i] % 64, 0u);
+    EXPECT_GT(kPrefixDepths[i], kPrefixDepths[i - 1]);
+    const uint64_t step = kPrefixDepths[i] - kPrefixDepths[i - 1];
+    // Rounding up adds less than 64 bytes to a quarter.
+    EXPECT_GE(4 * step, kPrefixDepths[i - 1]);
+    EXPECT_LT(step, kPrefixDepths[i - 1] / 4 + 64 + 1);
+  }
+  const auto within = [](uint64_t bytes) {
+    return std::count_if(kPrefixDepths.begin(), kPrefixDepths.end(), [&](uint64_t depth) { return depth <= bytes; });
+  };
+  EXPECT_EQ(within(63), 0);
+  EXPECT_EQ(within(64), 1);
+  EXPECT_EQ(within(uint64_t{1} << 20), 40);
+  EXPECT_EQ(within(kMaxMaxPrefixBytes), static_cast<ptrdiff_t>(kMaxPrefixDepths));
+  // None is missing at the end.
+  EXPECT_GT(kPrefixDepths.back() + kPrefixDepths.back() / 4, kMaxMaxPrefixBytes);
+}
+
+TEST(MakePrefixKeyTest, APrefixShorterThanTheFirstDepthHasOneItsWhole) {
+  const std::string bytes = RandomBytes(64, 7);
+  for (size_t length = 1; length < 64; ++length) {
+    const PrefixKey key = MakePrefixKey(std::string_view(bytes).substr(0, length));
+    ASSERT_EQ(key.depth_count(), 1u);
+    ASSERT_EQ(key.depth(0), length);
+    ASSERT_EQ(key.fingerprint(0), key.value());
+  }
+}
+
+TEST(MakePrefixKeyTest, TwoPromptsShareTheFingerprintsOfWhatTheyShareAndNoOther) {
+  const std::string bytes = RandomBytes(20'000, 8);
+  for (size_t shared : {0, 1, 63, 64, 65, 127, 128, 319, 320, 321, 447, 448, 449, 1'000, 9'999, 19'999}) {
+    std::string other = bytes;
+    for (size_t i = shared; i < other.size(); ++i) other[i] = static_cast<char>(~other[i]);
+    const PrefixKey key = MakePrefixKey(bytes, "scope");
+    const PrefixKey other_key = MakePrefixKey(other, "scope");
+    const PrefixKey other_scope = MakePrefixKey(bytes, "another");
+    ASSERT_EQ(key.depth_count(), other_key.depth_count());
+    for (size_t i = 0; i < key.depth_count(); ++i) {
+      ASSERT_EQ(key.fingerprint(i) == other_key.fingerprint(i), key.depth(i) <= shared) << shared << " " << i;
+      ASSERT_NE(key.fingerprint(i), other_scope.fingerprint(i));
+    }
+    EXPECT_NE(key, other_key);
+  }
+}
+
+TEST(MakePrefixKeyTest, TheKeyOfABeginningHasTheFirstFingerprintsOfTheWhole) {
+  const std::string bytes = RandomBytes(20'000, 9);
+  const PrefixKey whole = MakePrefixKey(bytes);
+  for (size_t length : {64, 100, 1'000, 5'000, 19'999}) {
+    const PrefixKey beginning = MakePrefixKey(bytes, {}, length);
+    for (size_t i = 0; i < beginning.depth_count(); ++i) {
+      ASSERT_EQ(beginning.fingerprint(i), whole.fingerprint(i)) << length << " " << i;
+    }
+  }
+}
+
+TEST(PrefixKeyTest, OfAHashIsFoundAsAWholeOrNotAtAll) {
+  const PrefixKey key = PrefixKey::FromHash(77, 100'000);
+  EXPECT_FALSE(key.empty());
+  EXPECT_EQ(key.value(), 77u);
+  EXPECT_EQ(key.bytes(), 100'000u);
+  ASSERT_EQ(key.depth_count(), 1u);
+  EXPECT_EQ(key.depth(0), 100'000u);
+  EXPECT_EQ(key.fingerprint(0), 77u);
+  EXPECT_EQ(PrefixKey::FromHash(77).bytes(), 4096u);
+  EXPECT_EQ(PrefixKey::FromHash(77, 0).bytes(), 1u);
+  EXPECT_EQ(PrefixKey::FromHash(77, UINT64_MAX).bytes(), kMaxMaxPrefixBytes);
+  EXPECT_EQ(PrefixKey::FromHash(UINT64_MAX).value(), UINT64_MAX);
+  EXPECT_EQ(PrefixKey::FromHash(0), PrefixKey::FromHash(1)) << "0 counts as 1";
+  EXPECT_FALSE(PrefixKey::FromHash(0).empty());
+  EXPECT_NE(PrefixKey::FromHash(2), PrefixKey::FromHash(1));
+  EXPECT_TRUE(PrefixKey().empty());
+  EXPECT_EQ(PrefixKey().value(), 0u);
+  EXPECT_EQ(PrefixKey().bytes(), 0u);
+  EXPECT_EQ(PrefixKey().depth_count(), 0u);
 }
 
 TEST(MakePrefixKeyTest, ReadsAtAnyAlignment) {
@@ -149,7 +283,7 @@ TEST(PrefixHasherTest, ScopePartsFollowTheFormula) {
   hasher.AddScope("adapter");
   hasher.AddScope("tenant");
   hasher.Update(prefix);
-  EXPECT_EQ(hasher.Key().value(), ExpectedKey(prefix, {"model", "adapter", "tenant"}));
+  ExpectKey(hasher.Key(), prefix, {"model", "adapter", "tenant"});
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ Homes HomesIn(Router& router, const std::vector<Instance>& instances) {
 
 TEST(DisruptionTest, ARemovedInstancesKeysMoveEachToItsSecondAndNoOthers) {
   for (const std::vector<Instance>& all : FleetsOfSeven()) {
-    const std::unique_ptr<Router> router = test::MakeRouter({}, all);
+    const std::unique_ptr<Router> router = test::MakeRouter(test::StrictOptions(), all);
     const Homes before = HomesIn(*router, all);
     std::vector<Instance> rest = all;
     const std::string removed = rest[3].id;
@@ -71,7 +71,7 @@ TEST(DisruptionTest, ARemovedInstancesKeysMoveEachToItsSecondAndNoOthers) {
 
 TEST(DisruptionTest, AnAddedInstanceTakesItsShareAndNothingElseMoves) {
   for (std::vector<Instance> instances : FleetsOfSeven()) {
-    const std::unique_ptr<Router> router = test::MakeRouter({}, instances);
+    const std::unique_ptr<Router> router = test::MakeRouter(test::StrictOptions(), instances);
     const Homes before = HomesIn(*router, instances);
     instances.push_back({"the eighth"});
     ASSERT_THAT(router->SetInstances(instances), test::IsOk());
@@ -90,7 +90,7 @@ TEST(DisruptionTest, AnAddedInstanceTakesItsShareAndNothingElseMoves) {
 
 TEST(DisruptionTest, AChangedWeightMovesKeysOnlyToOrFromItsInstance) {
   std::vector<Instance> instances = NumberedInstances("i-", 7);
-  const std::unique_ptr<Router> router = test::MakeRouter({}, instances);
+  const std::unique_ptr<Router> router = test::MakeRouter(test::StrictOptions(), instances);
   const Homes light = HomesIn(*router, instances);
   instances[2].weight = 2;
   ASSERT_THAT(router->SetInstances(instances), test::IsOk());

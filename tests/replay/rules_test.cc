@@ -26,7 +26,7 @@ class Bench {
       engines.emplace_back(EngineOptions(), kTextBlockTokens);
       membership.push_back(i);
     }
-    rule = FindRules(name, {}, {1024})->front().make({engines, kTextBlockTokens, cache_blocks, 0, instances + 1});
+    rule = FindRules(name, {}, {1024})->front().make({engines, kTextBlockTokens, cache_blocks, 0, instances + 1, 1});
     EXPECT_TRUE(rule->SetInstances(membership).ok());
   }
 

@@ -79,7 +79,9 @@ std::vector<BadOptions> AllBadOptions() {
       {"Strategy255", [](auto& o) { o.strategy = static_cast<Strategy>(255); }, "strategy", "255"},
       {"NoPrefixBytes", [](auto& o) { o.max_prefix_bytes = 0; }, "max_prefix_bytes", "0"},
       {"TooManyPrefixBytes", [](auto& o) { o.max_prefix_bytes = kMaxMaxPrefixBytes + 1; }, "max_prefix_bytes",
-       "1073741825"},
+       "16777217"},
+      {"TooManyStrictPrefixBytes", [](auto& o) { o.strict_prefix_bytes = kMaxMaxPrefixBytes + 1; },
+       "strict_prefix_bytes", "16777217"},
       {"Factor1", [](auto& o) { o.relative_bound.factor_percent = 1; }, "relative_bound.factor_percent", "1"},
       {"Factor99", [](auto& o) { o.relative_bound.factor_percent = 99; }, "relative_bound.factor_percent", "99"},
       {"FactorTooGreat", [](auto& o) { o.relative_bound.factor_percent = 100'001; }, "relative_bound.factor_percent",
@@ -89,6 +91,13 @@ std::vector<BadOptions> AllBadOptions() {
       {"FloorTooGreat", [](auto& o) { o.relative_bound.floor = UINT32_MAX; }, "relative_bound.floor", "4294967295"},
       {"NoInstances", [](auto& o) { o.max_instances = 0; }, "max_instances", "0"},
       {"TooManyInstances", [](auto& o) { o.max_instances = kMaxInstances + 1; }, "max_instances", "65537"},
+      {"NoGateways", [](auto& o) { o.gateway_replicas = 0; }, "gateway_replicas", " 0,"},
+      {"TooManyGateways", [](auto& o) { o.gateway_replicas = kMaxGatewayReplicas + 1; }, "gateway_replicas", "1000001"},
+      {"NoPrefixEntries", [](auto& o) { o.prefix_entries = 0; }, "prefix_entries", " 0,"},
+      {"TooFewPrefixEntries", [](auto& o) { o.prefix_entries = 512; }, "prefix_entries", "512"},
+      {"PrefixEntriesNoPowerOfTwo", [](auto& o) { o.prefix_entries = 1025; }, "prefix_entries", "1025"},
+      {"TooManyPrefixEntries", [](auto& o) { o.prefix_entries = 2 * kMaxPrefixEntries; }, "prefix_entries",
+       "134217728"},
   };
 }
 
@@ -118,6 +127,9 @@ TEST(BadInputTest, EndsOfEveryRangeAreFine) {
   for (bool greatest : {false, true}) {
     RouterOptions options;
     options.max_prefix_bytes = greatest ? kMaxMaxPrefixBytes : 1;
+    options.strict_prefix_bytes = greatest ? kMaxMaxPrefixBytes : 0;
+    options.gateway_replicas = greatest ? kMaxGatewayReplicas : 1;
+    options.prefix_entries = greatest ? kDefaultPrefixEntries : kMinPrefixEntries;
     options.relative_bound =
         greatest ? RelativeBound{100'000, kMaxOutstanding, kMaxOutstanding} : RelativeBound{100, 0, 0};
     options.max_instances = greatest ? kMaxInstances : 1;
@@ -147,7 +159,7 @@ TEST(BadInputTest, CreateRefusesASharedStateThatWasMovedFrom) {
 class BadCallTest : public ::testing::Test {
  protected:
   BadCallTest() {
-    RouterOptions options = test::WithBound(150, 1, 2);
+    RouterOptions options = test::WithBound(150, 1, 2);  // What learns doesn't decide the same twice.
     options.max_instances = 8;
     router_ = MakeRouter(options, {{"a", 1.0, 4}, {"b", 2.0}, {"c"}});
     leases_ = test::Occupy(*router_, 1, 3);
@@ -167,8 +179,9 @@ class BadCallTest : public ::testing::Test {
     const RouterOptions options = router_->options();
     look << "\n"
          << StrategyName(options.strategy) << " " << options.custom_strategy.get() << " " << options.max_prefix_bytes
-         << " " << options.relative_bound.factor_percent << " " << options.relative_bound.margin << " "
-         << options.relative_bound.floor << " " << options.fail_open << " " << options.max_instances << "\n"
+         << " " << options.strict_prefix_bytes << " " << options.relative_bound.factor_percent << " "
+         << options.relative_bound.margin << " " << options.relative_bound.floor << " " << options.fail_open << " "
+         << options.max_instances << " " << options.prefix_entries << " " << options.gateway_replicas << "\n"
          << router_->MembershipFingerprint() << "\n";
     for (int i = 0; i < 50; ++i) {
       for (uint32_t index : test::OrderOf(*router_, test::ForPrefix(std::to_string(i)))) look << index << " ";
@@ -209,7 +222,7 @@ TEST_F(BadCallTest, SetInstances) {
 }
 
 TEST_F(BadCallTest, SetInstancesWithoutRoom) {
-  RouterOptions options;
+  RouterOptions options = test::StrictOptions();
   options.max_instances = 1;
   router_ = MakeRouter(options, {{"a"}});
   leases_ = test::Occupy(*router_, 0, 1);
@@ -232,6 +245,10 @@ TEST_F(BadCallTest, SetOptions) {
   options.max_instances = 9;
   ExpectRefused(
       "fixed", [&] { return router_->SetOptions(options); }, kInvalid, "max_instances", "9");
+  options = router_->options();
+  options.prefix_entries = 2048;
+  ExpectRefused(
+      "fixed", [&] { return router_->SetOptions(options); }, kInvalid, "prefix_entries", "2048");
 }
 
 TEST_F(BadCallTest, SetStrategy) {

@@ -78,6 +78,7 @@ class HotPathTest : public ::testing::Test {
       acquire_code = lease.status().code();
       if (lease.ok()) {
         Lease moved = *std::move(lease);
+        moved.FirstToken();
         moved.Finish();
       }
       uint32_t order[3];
@@ -136,9 +137,9 @@ class HotPathTest : public ::testing::Test {
 };
 
 TEST_F(HotPathTest, NoStrategyTouchesTheHeap) {
-  for (Strategy strategy : {Strategy::kRandom, Strategy::kLeastOutstandingRequests, Strategy::kPrefixAware}) {
-    SCOPED_TRACE(StrategyName(strategy));
-    ExpectNoHeapCallsForAnyRequest(test::WithStrategy(strategy));
+  for (const auto& [name, options] : test::AllStrategies()) {
+    SCOPED_TRACE(name);
+    ExpectNoHeapCallsForAnyRequest(options);
   }
 }
 
@@ -146,6 +147,8 @@ TEST_F(HotPathTest, NoOptionMakesItTouchTheHeap) {
   RouterOptions options = test::WithBound(100, 0, 0);  // Diverts as often as can be.
   ExpectNoHeapCallsForAnyRequest(options);
   options.fail_open = true;
+  ExpectNoHeapCallsForAnyRequest(options);
+  options.strict_prefix_bytes = 0;
   ExpectNoHeapCallsForAnyRequest(options);
   options.custom_strategy = std::make_shared<CustomStrategy>();
   ExpectNoHeapCallsForAnyRequest(options);

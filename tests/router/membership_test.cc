@@ -191,22 +191,54 @@ TEST(MembershipTest, SameIdAddedAgainIsNotDraining) {
   EXPECT_FALSE(router->Stats().instances[1].draining);
 }
 
-TEST(MembershipTest, DrainingKeepsCountsAndTakesNoNewRequests) {
-  const auto router = MakeRouter({}, MakeInstances(2));
+class DrainingTest : public ::testing::TestWithParam<test::NamedOptions> {};
+INSTANTIATE_TEST_SUITE_P(, DrainingTest, ::testing::ValuesIn(test::AllStrategies()), test::NameOf);
+
+TEST_P(DrainingTest, KeepsCountsAndTakesNoNewRequests) {
+  const auto router = MakeRouter(GetParam().options, MakeInstances(2));
   std::vector<Lease> leases = Occupy(*router, 0, 3);
   const std::string prefix = PrefixesWithHome(*router, 0, 1)[0];
   ASSERT_THAT(router->SetDraining("i-0", true), IsOk());
   EXPECT_THAT(OutstandingOf(*router), ElementsAre(3, 0));
-  for (Strategy strategy : {Strategy::kRandom, Strategy::kLeastOutstandingRequests, Strategy::kPrefixAware}) {
-    Request request = ForPrefix(prefix);
-    request.strategy = strategy;
-    for (int i = 0; i < 100; ++i) ASSERT_EQ(AcquireOk(*router, request).id(), "i-1") << StrategyName(strategy);
-  }
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(AcquireOk(*router, ForPrefix(prefix)).id(), "i-1");
   leases.pop_back();
   EXPECT_THAT(OutstandingOf(*router), ElementsAre(2, 0));
   ASSERT_THAT(router->SetDraining("i-0", false), IsOk());
   EXPECT_THAT(OutstandingOf(*router), ElementsAre(2, 0));
-  EXPECT_EQ(AcquireOk(*router, ForPrefix(prefix)).id(), "i-0");
+  leases.clear();
+  // Its own prefixes come back, those that others have not learnt meanwhile.
+  for (const std::string& own : PrefixesWithHome(*router, 0, 100)) {
+    if (own == prefix || GetParam().options.strategy != Strategy::kPrefixAware) continue;
+    ASSERT_EQ(AcquireOk(*router, ForPrefix(own)).id(), "i-0");
+  }
+}
+
+TEST(MembershipTest, SameIdAddedAgainHasNothingCached) {
+  const auto router = MakeRouter({}, MakeInstances(3));
+  const std::string prefix(10'000, 'x');
+  const uint32_t holder = AcquireOk(*router, ForPrefix(prefix)).decision().instance;
+  Request request = ForPrefix(prefix);
+  const std::vector<uint32_t> others = AllBut(holder, 3);
+  request.exclude_indexes = others;
+  const Decision known = AcquireOk(*router, request).decision();
+  EXPECT_GT(known.matched_bytes, 8'000u);
+  EXPECT_LT(known.uncached_bytes, 2'000u);
+  // Kept, it keeps what it has, wherever it is listed.
+  std::vector<Instance> instances = MakeInstances(3);
+  ASSERT_THAT(router->SetInstances({instances[2], instances[1], instances[0]}), IsOk());
+  ASSERT_THAT(router->SetInstances(instances), IsOk());
+  EXPECT_EQ(AcquireOk(*router, request).decision().matched_bytes, known.matched_bytes);
+
+  std::vector<Instance> without = instances;
+  without.erase(without.begin() + holder);
+  ASSERT_THAT(router->SetInstances(without), IsOk());
+  const Decision elsewhere = AcquireOk(*router, ForPrefix(prefix)).decision();
+  EXPECT_EQ(elsewhere.matched_bytes, 0u);
+  ASSERT_THAT(router->SetInstances(instances), IsOk());
+  const Decision again = AcquireOk(*router, request).decision();
+  EXPECT_EQ(again.instance, holder);
+  EXPECT_EQ(again.matched_bytes, 0u) << "a new instance, whose cache is empty";
+  EXPECT_GT(again.uncached_bytes, 5'000u);
 }
 
 TEST(MembershipTest, WholeFleetCanBeReplacedWhileEveryOldInstanceHasOpenLeases) {
@@ -240,7 +272,7 @@ TEST(MembershipTest, EmptyFleetIsUnavailableUntilItIsFilled) {
 // Seven instances work at 20 each when an eighth joins, empty: it gets the prefixes whose home it is, and what load
 // diverts; nobody floods it because it is the least loaded.
 TEST(MembershipTest, ColdInstanceGetsWhatIsHomedThereAndNotEverything) {
-  const auto router = MakeRouter({}, MakeInstances(7));
+  const auto router = MakeRouter(test::StrictOptions(), MakeInstances(7));
   std::vector<std::vector<Lease>> leases;
   for (uint32_t i = 0; i < 7; ++i) leases.push_back(Occupy(*router, i, 20));
   ASSERT_THAT(router->SetInstances(MakeInstances(8)), IsOk());

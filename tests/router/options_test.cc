@@ -50,12 +50,15 @@ TEST(OptionsTest, DefaultsAreThoseThatAreDocumented) {
   const RouterOptions options = MakeRouter({}, {})->options();
   EXPECT_EQ(options.strategy, Strategy::kPrefixAware);
   EXPECT_EQ(options.custom_strategy, nullptr);
-  EXPECT_EQ(options.max_prefix_bytes, 8192u);
+  EXPECT_EQ(options.max_prefix_bytes, 1'048'576u);
+  EXPECT_EQ(options.strict_prefix_bytes, 0u);
   EXPECT_EQ(options.relative_bound.factor_percent, 125u);
   EXPECT_EQ(options.relative_bound.margin, 0u);
   EXPECT_EQ(options.relative_bound.floor, 16u);
   EXPECT_FALSE(options.fail_open);
   EXPECT_EQ(options.max_instances, 1024u);
+  EXPECT_EQ(options.prefix_entries, 65'536u);
+  EXPECT_EQ(options.gateway_replicas, 1u);
 
   const Instance instance;
   EXPECT_EQ(instance.weight, 1.0);
@@ -64,7 +67,11 @@ TEST(OptionsTest, DefaultsAreThoseThatAreDocumented) {
 
 TEST(OptionsTest, DefaultsAreThoseThatAct) {
   const auto router = MakeRouter({}, MakeInstances(7));
-  // PREFIX_AWARE, with a floor of 16.
+  // PREFIX_AWARE, and not strict: it remembers.
+  EXPECT_EQ(AcquireOk(*router, ForPrefix("prompt")).decision().matched_bytes, 0u);
+  EXPECT_EQ(AcquireOk(*router, ForPrefix("prompt")).decision().matched_bytes, 6u);
+  // Strict, with a floor of 16.
+  ASSERT_THAT(router->SetOptions(test::StrictOptions()), IsOk());
   EXPECT_EQ(TakenAtHome(*router), 16u);
   // A factor of 125 % without margin: the cap is ceil(1.25 * (360 + h + 1) / 7), which is 79 for all h here.
   const std::string prefix = PrefixesWithHome(*router, 0, 1)[0];
@@ -77,18 +84,18 @@ TEST(OptionsTest, DefaultsAreThoseThatAct) {
   ASSERT_THAT(router->SetInstances(MakeInstances(1, /*max_outstanding=*/1)), IsOk());
   const Lease lease = AcquireOk(*router, ForPrefix("prompt"));
   EXPECT_THAT(router->Acquire(ForPrefix("prompt")), HasCode(absl::StatusCode::kResourceExhausted));
-  // The first 8,192 bytes of a prefix count.
+  // The first MiB of a prefix counts.
+  ASSERT_THAT(router->SetOptions({}), IsOk());
   ASSERT_THAT(router->SetInstances(MakeInstances(64)), IsOk());
-  const std::string prompt(8192, 'x');
-  EXPECT_EQ(OrderOf(*router, ForPrefix(prompt)), OrderOf(*router, ForPrefix(prompt + "y")));
-  EXPECT_NE(OrderOf(*router, ForPrefix(prompt)), OrderOf(*router, ForPrefix(prompt.substr(1))));
+  const std::string prompt(1'048'577, 'x');
+  EXPECT_EQ(AcquireOk(*router, ForPrefix(prompt)).decision().prefix_bytes, 1'048'576u);
   // Room for 1024.
   EXPECT_THAT(router->SetInstances(MakeInstances(1024)), IsOk());
   EXPECT_THAT(router->SetInstances(MakeInstances(1025)), HasCode(absl::StatusCode::kInvalidArgument));
 }
 
 TEST(OptionsTest, StrategyMatters) {
-  const std::vector<Load> loads = {{0}, {3}, {3}};
+  const std::vector<Load> loads(3);
   const auto reason = [&](Strategy strategy) {
     return RouteOk(*MakeRouter(test::WithStrategy(strategy), MakeInstances(3)), ForPrefix("prompt"), loads).reason;
   };
@@ -112,9 +119,38 @@ TEST(OptionsTest, MaxPrefixBytesMatters) {
   options.max_prefix_bytes = 5;
   const auto router = MakeRouter(options, MakeInstances(64));
   EXPECT_EQ(OrderOf(*router, ForPrefix("promp")), OrderOf(*router, ForPrefix("prompt")));
+  EXPECT_EQ(AcquireOk(*router, ForPrefix("prompt")).decision().prefix_bytes, 5u);
   options.max_prefix_bytes = 6;
   ASSERT_THAT(router->SetOptions(options), IsOk());
   EXPECT_NE(OrderOf(*router, ForPrefix("promp")), OrderOf(*router, ForPrefix("prompt")));
+}
+
+TEST(OptionsTest, StrictPrefixBytesMatter) {
+  const auto router = MakeRouter(test::StrictOptions(5), MakeInstances(64));
+  EXPECT_EQ(OrderOf(*router, ForPrefix("promp")), OrderOf(*router, ForPrefix("prompt")));
+  for (int i = 0; i < 2; ++i) {
+    const Decision decision = AcquireOk(*router, ForPrefix("prompt")).decision();
+    EXPECT_EQ(decision.matched_bytes, 0u) << "it remembers nothing";
+    EXPECT_EQ(decision.uncached_bytes, 0u);
+  }
+  ASSERT_THAT(router->SetOptions(test::StrictOptions(6)), IsOk());
+  EXPECT_NE(OrderOf(*router, ForPrefix("promp")), OrderOf(*router, ForPrefix("prompt")));
+  ASSERT_THAT(router->SetOptions(test::StrictOptions(0)), IsOk());
+  AcquireOk(*router, ForPrefix("prompt"));
+  EXPECT_EQ(AcquireOk(*router, ForPrefix("prompt")).decision().matched_bytes, 6u);
+}
+
+TEST(OptionsTest, PrefixEntriesMatter) {
+  const auto remembers_after_5000_others = [](uint32_t prefix_entries) {
+    RouterOptions options;
+    options.prefix_entries = prefix_entries;
+    const auto router = MakeRouter(options, MakeInstances(3));
+    AcquireOk(*router, ForPrefix("prompt"));
+    for (int i = 0; i < 5'000; ++i) AcquireOk(*router, ForPrefix("other " + std::to_string(i)));
+    return AcquireOk(*router, ForPrefix("prompt")).decision().matched_bytes != 0;
+  };
+  EXPECT_FALSE(remembers_after_5000_others(1'024));
+  EXPECT_TRUE(remembers_after_5000_others(65'536));
 }
 
 TEST(OptionsTest, FloorMatters) {
@@ -187,17 +223,20 @@ TEST(OptionsTest, SetStrategyChangesTheStrategyAlone) {
   options.max_prefix_bytes = 77;
   options.fail_open = true;
   options.max_instances = 9;
+  options.prefix_entries = 2048;
   const auto router = MakeRouter(options, MakeInstances(3));
   ASSERT_THAT(router->SetStrategy(Strategy::kRandom), IsOk());
   const RouterOptions now = router->options();
   EXPECT_EQ(now.strategy, Strategy::kRandom);
   EXPECT_EQ(now.custom_strategy, nullptr);
   EXPECT_EQ(now.max_prefix_bytes, 77u);
+  EXPECT_EQ(now.strict_prefix_bytes, 8192u);
   EXPECT_EQ(now.relative_bound.factor_percent, 150u);
   EXPECT_EQ(now.relative_bound.margin, 3u);
   EXPECT_EQ(now.relative_bound.floor, 5u);
   EXPECT_TRUE(now.fail_open);
   EXPECT_EQ(now.max_instances, 9u);
+  EXPECT_EQ(now.prefix_entries, 2048u);
   EXPECT_EQ(AcquireOk(*router, ForPrefix("prompt")).decision().reason, Reason::kRandom);
 }
 

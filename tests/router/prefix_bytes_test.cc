@@ -30,9 +30,9 @@ using test::OrderOf;
 using test::OutstandingOf;
 using ::testing::Each;
 
-RouterOptions WithLimit(uint64_t max_prefix_bytes) {
+RouterOptions WithLimit(uint64_t bytes) {
   RouterOptions options;
-  options.max_prefix_bytes = max_prefix_bytes;
+  options.max_prefix_bytes = bytes;
   return options;
 }
 
@@ -46,7 +46,8 @@ class PrefixBytesTest : public ::testing::Test {
     return OrderOf(*router_, request);
   }
 
-  std::unique_ptr<Router> router_ = MakeRouter({}, MakeInstances(64));
+  // In strict mode, whose order is that of the whole prefix.
+  std::unique_ptr<Router> router_ = MakeRouter(test::StrictOptions(kDefaultMaxPrefixBytes), MakeInstances(64));
 };
 
 TEST_F(PrefixBytesTest, EmptyPrefixHasNoHomeAndGoesByLeastOutstanding) {
@@ -107,7 +108,7 @@ TEST_F(PrefixBytesTest, WhereTheBytesLieInMemoryDoesNotMatter) {
 
 TEST_F(PrefixBytesTest, BytesUpToTheLimitCountAndNoMore) {
   for (uint64_t limit : {1u, 64u, 1000u}) {
-    router_ = MakeRouter(WithLimit(limit), MakeInstances(64));
+    router_ = MakeRouter(test::StrictOptions(limit), MakeInstances(64));
     const std::string prompt(limit, 'x');
     EXPECT_EQ(Of(prompt), Of(prompt + "y"));
     EXPECT_EQ(Of(prompt), Of(prompt + std::string(100'000, 'y')));
@@ -116,6 +117,10 @@ TEST_F(PrefixBytesTest, BytesUpToTheLimitCountAndNoMore) {
     EXPECT_NE(Of(prompt), Of(other_at_the_end));
     if (limit > 1) {
       EXPECT_NE(Of(prompt), Of(prompt.substr(1)));
+    }
+    const auto router = MakeRouter(WithLimit(limit), MakeInstances(64));
+    for (uint64_t bytes : {limit, limit + 1, limit + 100'000}) {
+      EXPECT_EQ(AcquireOk(*router, ForPrefix(std::string(bytes, 'x'))).decision().prefix_bytes, limit);
     }
   }
 }
@@ -129,8 +134,10 @@ TEST_F(PrefixBytesTest, BytesBehindTheLimitAreNotRead) {
   ASSERT_EQ(mprotect(memory + page, page, PROT_NONE), 0);
   for (uint64_t limit : {1u, 63u, 64u, 1000u}) {
     std::memset(memory, 'x', page);
-    router_ = MakeRouter(WithLimit(limit), MakeInstances(64));
-    EXPECT_EQ(Of({memory + page - limit, limit + page}), Of(std::string(limit, 'x')));
+    for (const RouterOptions& options : {WithLimit(limit), test::StrictOptions(limit)}) {
+      router_ = MakeRouter(options, MakeInstances(64));
+      EXPECT_EQ(Of({memory + page - limit, limit + page}), Of(std::string(limit, 'x')));
+    }
   }
   munmap(memory, 2 * page);
 }
@@ -142,7 +149,9 @@ TEST_F(PrefixBytesTest, TenMebibytesAreFineAndThoseUpToTheLimitCount) {
   EXPECT_EQ(Of(prompt), expected);
   prompt[kDefaultMaxPrefixBytes - 1] = 'y';
   EXPECT_NE(Of(prompt), expected);
-  router_ = MakeRouter(WithLimit(kMaxMaxPrefixBytes), MakeInstances(64));
+  const auto router = MakeRouter(WithLimit(kMaxMaxPrefixBytes), MakeInstances(64));
+  EXPECT_EQ(AcquireOk(*router, ForPrefix(prompt)).decision().prefix_bytes, prompt.size());
+  router_ = MakeRouter(test::StrictOptions(kMaxMaxPrefixBytes), MakeInstances(64));
   const Order whole = Of(prompt);
   prompt.back() = 'y';
   EXPECT_NE(Of(prompt), whole);
@@ -166,7 +175,8 @@ TEST_F(PrefixBytesTest, OnePrefixSpreadsOverAllInstancesByItsScopes) {
 
 TEST_F(PrefixBytesTest, ReadyKeyStandsForThePrefixAndScopeThatItWasMadeOf) {
   Request ready;
-  ready.key = MakePrefixKey("prompt", "model");
+  PrefixKey key = MakePrefixKey("prompt", "model");
+  ready.key = &key;
   EXPECT_EQ(OrderOf(*router_, ready), Of("prompt", "model"));
   ready.prefix = "another";
   ready.scope = "and another";
@@ -175,11 +185,14 @@ TEST_F(PrefixBytesTest, ReadyKeyStandsForThePrefixAndScopeThatItWasMadeOf) {
   PrefixHasher hasher;
   hasher.AddScope("model");
   for (char byte : std::string_view("prompt")) hasher.Update({&byte, 1});
-  ready.key = hasher.Key();
+  key = hasher.Key();
   EXPECT_EQ(OrderOf(*router_, ready), Of("prompt", "model"));
 
-  ready.key = PrefixKey();
+  ready.key = nullptr;
   EXPECT_EQ(OrderOf(*router_, ready), Of("another", "and another"));
+  key = PrefixKey();
+  ready.key = &key;
+  EXPECT_EQ(AcquireOk(*router_, ready).decision().reason, Reason::kNoPrefix) << "the empty key is one, too";
 }
 
 }  // namespace

@@ -27,12 +27,17 @@ using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
 TEST(RankTest, BeginsWithTheHomeAndHasEveryInstanceOnce) {
-  const auto router = MakeRouter({}, MakeInstances(100));
-  for (int i = 0; i < 100; ++i) {
-    const std::string prefix = "prompt " + std::to_string(i);
-    const std::vector<uint32_t> order = OrderOf(*router, ForPrefix(prefix));
-    EXPECT_EQ(std::set<uint32_t>(order.begin(), order.end()).size(), 100u);
-    EXPECT_EQ(order[0], AcquireOk(*router, ForPrefix(prefix)).decision().home);
+  for (const auto& [name, options] : test::PrefixAwareModes()) {
+    const auto router = MakeRouter(options, MakeInstances(100));
+    for (int i = 0; i < 500; ++i) {
+      // One beginning, which more and more requests have.
+      const std::string prefix = std::string(1'000, 'x') + std::to_string(i) + std::string(1'000, 'y');
+      const std::vector<uint32_t> order = OrderOf(*router, ForPrefix(prefix));
+      ASSERT_EQ(std::set<uint32_t>(order.begin(), order.end()).size(), 100u) << name;
+      const Decision decision = AcquireOk(*router, ForPrefix(prefix)).decision();
+      ASSERT_EQ(order[0], decision.home) << name;
+      ASSERT_EQ(order[decision.rank - 1], decision.instance) << name;
+    }
   }
 }
 
@@ -40,6 +45,7 @@ TEST(RankTest, ShorterSpanGetsTheBeginningOfTheOrder) {
   std::vector<Instance> instances = MakeInstances(100);
   for (size_t i = 0; i < instances.size(); ++i) instances[i].weight = 1.0 + static_cast<double>(i % 3);
   const auto router = MakeRouter({}, instances);
+  for (int i = 0; i < 100; ++i) AcquireOk(*router, ForPrefix("prompt"));  // Several homes.
   const std::vector<uint32_t> order = OrderOf(*router, ForPrefix("prompt"));
   for (size_t room = 0; room <= 100; ++room) {
     std::vector<uint32_t> out(room, 12345);

@@ -31,16 +31,14 @@ using test::RouteOk;
 using ::testing::Each;
 using ::testing::ElementsAre;
 
-constexpr Strategy kStrategies[] = {Strategy::kRandom, Strategy::kLeastOutstandingRequests, Strategy::kPrefixAware};
 constexpr auto kExhausted = absl::StatusCode::kResourceExhausted;
 constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
 
-class RefusalTest : public ::testing::TestWithParam<Strategy> {
+class RefusalTest : public ::testing::TestWithParam<test::NamedOptions> {
  protected:
-  RouterOptions Options() const { return test::WithStrategy(GetParam()); }
+  RouterOptions Options() const { return GetParam().options; }
 };
-INSTANTIATE_TEST_SUITE_P(, RefusalTest, ::testing::ValuesIn(kStrategies),
-                         [](const auto& strategy) { return std::string(StrategyName(strategy.param)); });
+INSTANTIATE_TEST_SUITE_P(, RefusalTest, ::testing::ValuesIn(test::AllStrategies()), test::NameOf);
 
 TEST_P(RefusalTest, EveryOneFullIsExhaustedAndReservesNothing) {
   const auto router = MakeRouter(Options(), MakeInstances(3, /*max_outstanding=*/1));
@@ -187,8 +185,31 @@ TEST_P(RefusalTest, ExcludedIsNeverChosenByIdOrIndexOrBoth) {
   }
 }
 
-TEST(ExclusionTest, RetriesWalkThePrefixsOrderTheSameWayEveryTime) {
-  const auto router = MakeRouter({}, MakeInstances(7));
+TEST_P(RefusalTest, RetriesReachEveryInstanceOnce) {
+  const auto router = MakeRouter(Options(), MakeInstances(7));
+  for (int i = 0; i < 100; ++i) {
+    const std::string prefix = "prompt " + std::to_string(i % 10);
+    Request request = ForPrefix(prefix);
+    std::vector<uint32_t> failed;
+    for (int attempt = 0; attempt < 7; ++attempt) {
+      request.exclude_indexes = failed;
+      failed.push_back(AcquireOk(*router, request).decision().instance);
+    }
+    EXPECT_THAT(failed, ::testing::UnorderedElementsAre(0, 1, 2, 3, 4, 5, 6));
+    request.exclude_indexes = failed;
+    EXPECT_THAT(router->Acquire(request), HasCode(kUnavailable));
+  }
+  EXPECT_EQ(router->Stats().outstanding, 0u);
+}
+
+class ExclusionTest : public ::testing::TestWithParam<test::NamedOptions> {
+ protected:
+  RouterOptions Options() const { return GetParam().options; }
+};
+INSTANTIATE_TEST_SUITE_P(, ExclusionTest, ::testing::ValuesIn(test::PrefixAwareModes()), test::NameOf);
+
+TEST(StrictExclusionTest, RetriesWalkThePrefixsOrderTheSameWayEveryTime) {
+  const auto router = MakeRouter(test::StrictOptions(), MakeInstances(7));
   for (int i = 0; i < 100; ++i) {
     const std::string prefix = "prompt " + std::to_string(i);
     const std::vector<uint32_t> order = OrderOf(*router, ForPrefix(prefix));
@@ -210,8 +231,8 @@ TEST(ExclusionTest, RetriesWalkThePrefixsOrderTheSameWayEveryTime) {
   }
 }
 
-TEST(ExclusionTest, RetriesOfOneInstancesPrefixesSplitBetweenAllOthers) {
-  const auto router = MakeRouter({}, MakeInstances(3));
+TEST_P(ExclusionTest, RetriesOfOneInstancesPrefixesSplitBetweenAllOthers) {
+  const auto router = MakeRouter(Options(), MakeInstances(3));
   const std::vector<std::string_view> failed = {"i-0"};
   uint32_t seconds[3] = {};
   for (const std::string& prefix : PrefixesWithHome(*router, 0, 1000)) {
@@ -225,8 +246,8 @@ TEST(ExclusionTest, RetriesOfOneInstancesPrefixesSplitBetweenAllOthers) {
   EXPECT_EQ(seconds[1] + seconds[2], 1000u);
 }
 
-TEST(ExclusionTest, UnknownIdsAreIgnored) {
-  const auto router = MakeRouter({}, MakeInstances(3));
+TEST_P(ExclusionTest, UnknownIdsAreIgnored) {
+  const auto router = MakeRouter(Options(), MakeInstances(3));
   const std::vector<std::string_view> unknown = {"i-", "i-00", "i-3", "", std::string_view("i-0\0", 4)};
   for (int i = 0; i < 100; ++i) {
     const std::string prefix = "prompt " + std::to_string(i);
@@ -237,15 +258,16 @@ TEST(ExclusionTest, UnknownIdsAreIgnored) {
   }
 }
 
-TEST(ExclusionTest, HomeOfARequestThatExcludesItIsStillItsHome) {
-  const auto router = MakeRouter({}, MakeInstances(5));
+TEST_P(ExclusionTest, HomeOfARequestThatExcludesItIsStillItsHome) {
+  const auto router = MakeRouter(Options(), MakeInstances(5));
   const std::string prefix = PrefixesWithHome(*router, 2, 1)[0];
   Request request = ForPrefix(prefix);
   const std::vector<uint32_t> home = {2};
   request.exclude_indexes = home;
-  const Lease excluded = AcquireOk(*router, request);
+  Lease excluded = AcquireOk(*router, request);
   EXPECT_EQ(excluded.decision().home, 2u);
   EXPECT_EQ(excluded.decision().rank, 2u);
+  excluded.Finish();
   ASSERT_THAT(router->SetDraining("i-2", true), IsOk());
   const Lease draining = AcquireOk(*router, ForPrefix(prefix));
   EXPECT_EQ(draining.decision().home, 2u);

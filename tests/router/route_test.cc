@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Route: a pure function of fleet, options, request and loads.
+// Route: a pure function of fleet, options, request and loads; and, but in strict mode, of what it was asked before.
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <string>
 #include <string_view>
@@ -82,6 +83,48 @@ TEST(RouteTest, SameRequestAndLoadsGetTheSameDecisionFromEveryRouter) {
       if (!decision.ok()) continue;
       ASSERT_EQ(NamedDecision(*decision, instances), NamedDecision(*same, shuffled));
       ASSERT_EQ(NamedDecision(*decision, instances), NamedDecision(RouteOk(*router, request, loads), instances));
+    }
+  }
+}
+
+// What PREFIX_AWARE remembers is told by ids: two gateways that see the same traffic decide alike, whatever the order
+// in which they list the instances.
+TEST(RouteTest, SameTrafficGetsTheSameDecisionsFromEveryRouter) {
+  std::mt19937_64 random(2);
+  for (int fleet = 0; fleet < 20; ++fleet) {
+    RouterOptions options;
+    options.prefix_entries = kMinPrefixEntries;
+    std::vector<Instance> instances = MakeInstances(1 + static_cast<uint32_t>(random() % 12));
+    for (Instance& instance : instances) {
+      instance.weight = static_cast<double>(1 + random() % 4) / 2;
+      instance.max_outstanding = 4 + static_cast<uint32_t>(random() % 8);
+    }
+    std::vector<uint32_t> places(instances.size());
+    std::iota(places.begin(), places.end(), 0);
+    std::shuffle(places.begin(), places.end(), random);
+    std::vector<Instance> shuffled;
+    for (uint32_t place : places) shuffled.push_back(instances[place]);
+    const auto router = MakeRouter(options, instances);
+    const auto other = MakeRouter(options, shuffled);
+    for (int i = 0; i < 1'000; ++i) {
+      // Conversations of one application, which grow.
+      const std::string prefix = std::string(500, 'a') + std::string(1 + random() % 3'000, 'a' + random() % 20);
+      Request request = ForPrefix(prefix);
+      request.random = random() | 1;
+      std::vector<Load> loads(instances.size());
+      for (Load& load : loads) load = {static_cast<uint32_t>(random() % 6), random() % 10'000};
+      std::vector<Load> shuffled_loads;
+      for (uint32_t place : places) shuffled_loads.push_back(loads[place]);
+      const absl::StatusOr<Decision> decision = router->Route(request, loads);
+      const absl::StatusOr<Decision> same = other->Route(request, shuffled_loads);
+      ASSERT_EQ(decision.status(), same.status());
+      if (!decision.ok()) continue;
+      ASSERT_EQ(NamedDecision(*decision, instances), NamedDecision(*same, shuffled)) << fleet << " " << i;
+      ASSERT_EQ(decision->matched_bytes, same->matched_bytes);
+      ASSERT_EQ(decision->uncached_bytes, same->uncached_bytes);
+    }
+    if (instances.size() > 1) {
+      EXPECT_GT(test::CountOf(router->Stats(), Reason::kHolder), 0u);
     }
   }
 }

@@ -116,6 +116,20 @@ TEST(StatsTest, CountsEveryDecisionByItsReasonAndEveryRefusal) {
     leases.clear();
 
     RouterOptions options = router->options();
+    options.strict_prefix_bytes = 0;
+    ASSERT_THAT(router->SetOptions(options), IsOk());
+    loads.assign(3, {});
+    const std::string fresh = PrefixesWithHome(*router, 0, 3)[1 + verb];
+    excluded.prefix = fresh;
+    EXPECT_THAT(decide(excluded), IsOk());
+    expect_one_more(Reason::kDivertedUnavailable);
+    leases.clear();
+    EXPECT_THAT(decide(ForPrefix(fresh)), IsOk());
+    expect_one_more(Reason::kHolder);
+    leases.clear();
+    excluded.prefix = prefix;
+    options.strict_prefix_bytes = 8192;
+
     options.custom_strategy = std::make_shared<CustomStrategy>();
     ASSERT_THAT(router->SetOptions(options), IsOk());
     EXPECT_THAT(decide(ForPrefix(prefix)), IsOk());

@@ -36,9 +36,12 @@ const std::vector<Instance>& OneOneTwoFour() {
   return *instances;
 }
 
-class WeightShareTest : public ::testing::TestWithParam<Strategy> {};
-INSTANTIATE_TEST_SUITE_P(, WeightShareTest, ::testing::Values(Strategy::kRandom, Strategy::kPrefixAware),
-                         [](const auto& strategy) { return std::string(StrategyName(strategy.param)); });
+// LEAST_OUTSTANDING_REQUESTS has no share of its own where nobody has anything outstanding.
+class WeightShareTest : public ::testing::TestWithParam<test::NamedOptions> {};
+INSTANTIATE_TEST_SUITE_P(, WeightShareTest,
+                         ::testing::Values(test::AllStrategies()[0], test::AllStrategies()[1],
+                                           test::AllStrategies()[2]),
+                         test::NameOf);
 
 TEST_P(WeightShareTest, IdleInstancesGetRequestsInProportion) {
   constexpr int kRequests = 100'000;
@@ -46,14 +49,14 @@ TEST_P(WeightShareTest, IdleInstancesGetRequestsInProportion) {
   for (double unit : {1.0, 0.001, 250'000.0}) {
     std::vector<Instance> instances = OneOneTwoFour();
     for (Instance& instance : instances) instance.weight *= unit;
-    const auto router = MakeRouter(WithStrategy(GetParam()), instances);
+    const auto router = MakeRouter(GetParam().options, instances);
     const std::vector<Load> idle(4);
     std::array<int, 4> counts{};
     for (int i = 0; i < kRequests; ++i) {
       ++counts[RouteOk(*router, ForPrefix("prompt " + std::to_string(i)), idle).instance];
     }
     // The greatest 5 sigma are 0.8 %; for prefixes, which are always the same, 0.6 % holds.
-    const double tolerance = kRequests * (GetParam() == Strategy::kRandom ? 0.008 : 0.006);
+    const double tolerance = kRequests * (GetParam().options.strategy == Strategy::kRandom ? 0.008 : 0.006);
     EXPECT_NEAR(counts[0], kRequests * 0.125, tolerance) << "unit " << unit;
     EXPECT_NEAR(counts[1], kRequests * 0.125, tolerance) << "unit " << unit;
     EXPECT_NEAR(counts[2], kRequests * 0.25, tolerance) << "unit " << unit;
@@ -122,11 +125,12 @@ TEST(WeightTest, LeastAndGreatestHashHaveAPlaceAtEveryWeight) {
     const std::vector<Instance> instances = {{"a", weight}, {"b"}, {"c", kMinWeight}, {"d", kMaxWeight}, {"e"}};
     const auto router = MakeRouter({}, instances);
     Request request;
-    request.key = KeyWithHash("a", UINT64_MAX);
+    PrefixKey key = KeyWithHash("a", UINT64_MAX);
+    request.key = &key;
     EXPECT_EQ(OrderOf(*router, request)[0], 0u) << "weight " << weight;
     EXPECT_EQ(AcquireOk(*router, request).decision().instance, 0u) << "weight " << weight;
 
-    request.key = KeyWithHash("a", 0);
+    key = KeyWithHash("a", 0);
     const std::vector<uint32_t> order = OrderOf(*router, request);
     EXPECT_THAT(order, UnorderedElementsAreArray({0u, 1u, 2u, 3u, 4u}));
     const Lease lease = AcquireOk(*router, request);

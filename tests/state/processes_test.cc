@@ -97,8 +97,9 @@ void Hammer(const SharedBlock& block, const SharedAccount& account, uint32_t wor
     if (held.size() == 3 || (!held.empty() && random() % 2 == 0)) {
       finish_last();
     } else {
+      const PrefixKey key = PrefixKey::FromHash(random());
       Request request;
-      request.key = PrefixKey::FromHash(random());
+      request.key = &key;
       absl::StatusOr<Lease> lease = router->Acquire(request);
       if (lease.ok()) {
         ASSERT_LE(account->Add(lease->decision().instance, worker), kMaxOutstandingEach) << "the bound was passed";
@@ -134,7 +135,7 @@ void ExpectAllGivenBack(Router& parent) {
 }
 
 TEST(ProcessesTest, NeverPassTheBoundTogether) {
-  const SharedBlock block({kInstances, kWorkers + 1});
+  const SharedBlock block({kInstances, kWorkers + 1, kMinPrefixEntries});
   const SharedAccount account;
   const std::unique_ptr<Router> parent = block.MakeRouter(kParent, BoundedInstances());
   const uint64_t rounds = test::Scaled(300'000);
@@ -150,7 +151,7 @@ TEST(ProcessesTest, NeverPassTheBoundTogether) {
 
 // Each victim is killed after a random time at full speed, wherever it then is, and its place taken by a new process.
 TEST(ProcessesTest, KilledAtAnyPointNothingIsLost) {
-  const SharedBlock block({kInstances, kWorkers + 2});
+  const SharedBlock block({kInstances, kWorkers + 2, kMinPrefixEntries});
   const SharedAccount account;
   const std::unique_ptr<Router> parent = block.MakeRouter(kParent, BoundedInstances());
   uint64_t next_token = 1;
@@ -193,7 +194,7 @@ TEST(ProcessesTest, KilledAtAnyPointNothingIsLost) {
 
 // What one process left is whole, and is what the next goes on with.
 TEST(ProcessesTest, AllKilledAtOnceLeaveABlockThatWorks) {
-  const SharedBlock block({kInstances, kWorkers + 1});
+  const SharedBlock block({kInstances, kWorkers + 1, kMinPrefixEntries});
   for (uint64_t round = 0; round < 5; ++round) {
     const SharedAccount account;
     std::vector<ChildProcess> workers;
@@ -229,7 +230,7 @@ bool StopUnderGuard(const SharedBlock& block, ChildProcess& child, uint64_t toke
 TEST(ProcessesTest, KilledWhileItChangesMembershipItIsReapedAndAllGoesOn) {
   constexpr uint64_t kVictim = 1;
   // So many that a change takes a while.
-  const SharedBlock block({1'000, 4});
+  const SharedBlock block({1'000, 4, kMinPrefixEntries});
   const std::vector<Instance> instances = MakeInstances(2);
   std::vector<Instance> its_own = MakeInstances(900);
   for (Instance& instance : its_own) instance.id += "/victim";
@@ -274,7 +275,7 @@ TEST(ProcessesTest, AReaperKilledWhileItReapsIsReapedAndSoIsItsVictim) {
   // So many slots that a reaper takes a while to go through them.
   constexpr uint32_t kMany = 30'000;
   constexpr int64_t kLeases = 300;
-  const SharedBlock block({kMany, 4});
+  const SharedBlock block({kMany, 4, kMinPrefixEntries});
   const std::vector<Instance> instances = MakeInstances(kMany);
   const std::unique_ptr<Router> parent = block.MakeRouter(kParent, instances);
   const SharedState& state = *parent->shared_state();
@@ -325,7 +326,7 @@ TEST(ProcessesTest, AReaperKilledWhileItReapsIsReapedAndSoIsItsVictim) {
 }
 
 TEST(ProcessesTest, AForkedChildGivesBackNothingOfItsParents) {
-  const SharedBlock block({4, 2});
+  const SharedBlock block({4, 2, kMinPrefixEntries});
   std::unique_ptr<Router> parent = block.MakeRouter(1, MakeInstances(2));
   ChildProcess child([&] { parent.reset(); });
   child.Join();

@@ -36,7 +36,7 @@ using test::StatusIs;
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr SharedStateShape kSmall{4, 3};
+constexpr SharedStateShape kSmall{4, 3, kMinPrefixEntries};
 
 std::string BytesOf(const SharedMemory& memory) {
   return std::string(static_cast<const char*>(memory.data()), memory.size());
@@ -70,16 +70,24 @@ TEST(SharedStateShapeTest, OutOfRangeIsNamedWithItsValue) {
   expect_refused({1, 0}, "max_owners", " 0,");
   expect_refused({1, 1}, "max_owners", " 1,");
   expect_refused({1, 1'025}, "max_owners", "1025");
+  expect_refused({1, 2, 0}, "prefix_entries", " 0,");
+  expect_refused({1, 2, 512}, "prefix_entries", "512");
+  expect_refused({1, 2, 1'025}, "prefix_entries", "1025");
+  expect_refused({1, 2, 2 * kMaxPrefixEntries}, "prefix_entries", "134217728");
 }
 
 TEST(SharedStateShapeTest, BytesAreAboutWhatTheHeaderSays) {
   for (uint32_t instances : {1u, 100u, 65'536u}) {
     for (uint32_t owners : {2u, 64u, 1'024u}) {
-      const absl::StatusOr<size_t> bytes = SharedState::BytesNeeded({instances, owners});
-      ASSERT_THAT(bytes, IsOk());
-      const double expected = instances * (640.0 + 16.0 * owners);
-      EXPECT_GE(static_cast<double>(*bytes), 0.9 * expected) << instances << " " << owners;
-      EXPECT_LE(static_cast<double>(*bytes), 1.1 * expected + 128 + 8.0 * owners) << instances << " " << owners;
+      for (uint32_t entries : {kMinPrefixEntries, kDefaultPrefixEntries, kMaxPrefixEntries}) {
+        const absl::StatusOr<size_t> bytes = SharedState::BytesNeeded({instances, owners, entries});
+        ASSERT_THAT(bytes, IsOk());
+        const size_t expected = instances * (640 + 32 * size_t{owners}) + 64 * size_t{entries};
+        EXPECT_GE(*bytes, expected) << instances << " " << owners;
+        // Two slots are rounded up to cache lines; and there is a header, with a word for each owner.
+        EXPECT_LE(*bytes, expected + 2 * 64 * size_t{instances} + 512 + 8 * size_t{owners})
+            << instances << " " << owners;
+      }
     }
   }
 }
@@ -121,7 +129,8 @@ TEST(SharedStateFormatTest, ABlockInUseIsNotFormattedAgain) {
   const Lease lease = AcquireOk(*router, {});
   EXPECT_THAT(SharedState::Format(block.data(), block.size(), kSmall),
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("memory holds a block already")));
-  EXPECT_THAT(SharedState::Format(block.data(), block.size(), {2, 2}), HasCode(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(SharedState::Format(block.data(), block.size(), {2, 2, kMinPrefixEntries}),
+              HasCode(absl::StatusCode::kFailedPrecondition));
   EXPECT_EQ(router->Stats().outstanding, 1u);
 }
 
@@ -143,7 +152,7 @@ TEST(SharedStateAttachTest, WhatIsNoBlockIsNamedAndNotTouched) {
       {"something else", [](auto& header) { header.magic.fetch_xor(1); }, absl::StatusCode::kInvalidArgument,
        "not formatted"},
       {"an older layout", [](auto& header) { --header.layout_version; }, absl::StatusCode::kFailedPrecondition,
-       "layout version is 0"},
+       "layout version is 1"},
       {"a newer layout", [](auto& header) { header.layout_version = 77; }, absl::StatusCode::kFailedPrecondition,
        "layout version is 77"},
       {"more instances than bytes", [](auto& header) { ++header.max_instances; }, absl::StatusCode::kInvalidArgument,
@@ -158,6 +167,10 @@ TEST(SharedStateAttachTest, WhatIsNoBlockIsNamedAndNotTouched) {
        "contradicts itself"},
       {"too many owners", [](auto& header) { header.max_owners = UINT32_MAX; }, absl::StatusCode::kInvalidArgument,
        "contradicts itself"},
+      {"other prefix entries", [](auto& header) { header.prefix_entries *= 2; }, absl::StatusCode::kInvalidArgument,
+       "contradicts itself"},
+      {"prefix entries that are none", [](auto& header) { --header.prefix_entries; },
+       absl::StatusCode::kInvalidArgument, "contradicts itself"},
       {"other bytes", [](auto& header) { header.bytes += 64; }, absl::StatusCode::kInvalidArgument,
        "contradicts itself"},
   };
@@ -269,7 +282,7 @@ TEST(SharedStateTest, ReapTakesBackWhatIsLeftAndFreesTheColumn) {
 }
 
 TEST(SharedStateTest, ReapFreesTheSlotsOfWhatOnlyTheDeadHad) {
-  const SharedBlock block({2, 2});  // Room for four.
+  const SharedBlock block({2, 2, kMinPrefixEntries});  // Room for four.
   const std::unique_ptr<Router> survivor = block.MakeRouter(1, {{"a"}, {"b"}});
   const Lease lost = AcquireOk(*block.MakeRouter(2, {{"c"}, {"d"}}), {});
   EXPECT_THAT(survivor->SetInstances({{"e"}, {"f"}}), HasCode(absl::StatusCode::kResourceExhausted));
@@ -315,7 +328,7 @@ TEST(SharedStateTest, AReloadKeepsTheCountsOfOpenRequests) {
 }
 
 TEST(SharedStateTest, ALeaseOfAReapedRouterTakesNothingFromWhoHasItsColumnNow) {
-  const SharedBlock block({4, 2});
+  const SharedBlock block({4, 2, kMinPrefixEntries});
   const std::vector<Instance> instances = MakeInstances(1, /*max_outstanding=*/1);
   const std::unique_ptr<Router> reaper = block.MakeRouter(1, instances);
   std::unique_ptr<Router> old_router = block.MakeRouter(2, instances);
@@ -331,7 +344,7 @@ TEST(SharedStateTest, ALeaseOfAReapedRouterTakesNothingFromWhoHasItsColumnNow) {
 }
 
 TEST(SharedStateTest, AReapedRouterThatLivesReservesNothing) {
-  const SharedBlock block({4, 2});
+  const SharedBlock block({4, 2, kMinPrefixEntries});
   const std::unique_ptr<Router> reaper = block.MakeRouter(1, MakeInstances(1));
   std::unique_ptr<Router> reaped = block.MakeRouter(2, MakeInstances(1));
   EXPECT_THAT(reaper->shared_state()->Reap(2), IsOk());
@@ -355,7 +368,7 @@ TEST(SharedStateTest, MovedFromItAnswersEveryCall) {
 // Each router changes its fleet while its own threads acquire. A slot that is given up while somebody can still reserve
 // there would be the other's by the time the lease reads its id.
 TEST(SharedStateTest, ASlotIsGivenUpOnlyWhenNobodyCanReserveThere) {
-  const SharedBlock block({4, 2});
+  const SharedBlock block({4, 2, kMinPrefixEntries});
   std::atomic<bool> stop{false};
   std::atomic<uint64_t> acquired{0};
   std::atomic<uint64_t> strange{0};

@@ -38,7 +38,7 @@ class SlotsTest : public testing::TestWithParam<bool> {
     return GetParam() ? block_.MakeRouter(1, instances, options) : test::MakeRouter(options, instances);
   }
 
-  test::SharedBlock block_{{kMaxInstances, 2}};
+  test::SharedBlock block_{{kMaxInstances, 2, kMinPrefixEntries}};
 };
 
 TEST_P(SlotsTest, TheWholeFleetCanBeReplacedWhileOldRequestsGoOn) {

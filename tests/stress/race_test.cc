@@ -22,8 +22,8 @@
 #include "prefixroute/router.h"
 #include "prefixroute/strategy.h"
 #include "src/strategy/least_outstanding.h"
-#include "src/strategy/prefix_aware.h"
 #include "src/strategy/random.h"
+#include "src/strategy/strict.h"
 #include "tests/testing/fleet.h"
 #include "tests/testing/scale.h"
 
@@ -119,41 +119,43 @@ int Rounds(int count) {
 
 struct Rule {
   const char* name;
-  Strategy built_in;
+  RouterOptions built_in;
   std::shared_ptr<const RoutingStrategy> custom;
 };
 
 class RaceTest : public ::testing::TestWithParam<Rule> {
  protected:
   RouterOptions Options() const {
-    RouterOptions options = test::WithStrategy(GetParam().built_in);
+    RouterOptions options = GetParam().built_in;
     options.custom_strategy = GetParam().custom;
     return options;
   }
 };
 
-Rule LeastOutstanding() { return {"LeastOutstanding", Strategy::kLeastOutstandingRequests, nullptr}; }
-Rule SlowLeastOutstanding() {
-  return {"SlowLeastOutstanding", Strategy::kRandom, std::make_shared<Slow<internal::LeastOutstandingStrategy>>()};
+Rule LeastOutstanding() {
+  return {"LeastOutstanding", test::WithStrategy(Strategy::kLeastOutstandingRequests), nullptr};
 }
-Rule SlowRandom() { return {"SlowRandom", Strategy::kPrefixAware, std::make_shared<Slow<internal::RandomStrategy>>()}; }
-Rule PrefixAware() { return {"PrefixAware", Strategy::kPrefixAware, nullptr}; }
-Rule SlowPrefixAware() {
-  return {"SlowPrefixAware", Strategy::kRandom,
-          std::make_shared<Slow<internal::PrefixAwareStrategy>>(RelativeBound{125, 0, 0})};
+Rule SlowLeastOutstanding() {
+  return {"SlowLeastOutstanding", {}, std::make_shared<Slow<internal::LeastOutstandingStrategy>>()};
+}
+Rule SlowRandom() { return {"SlowRandom", {}, std::make_shared<Slow<internal::RandomStrategy>>()}; }
+Rule PrefixAware() { return {"PrefixAware", {}, nullptr}; }
+Rule Strict() { return {"Strict", test::StrictOptions(), nullptr}; }
+Rule SlowStrict() {
+  return {"SlowStrict", {}, std::make_shared<Slow<internal::StrictStrategy>>(RelativeBound{125, 0, 0})};
 }
 
 std::string NameOf(const ::testing::TestParamInfo<Rule>& rule) { return rule.param.name; }
 INSTANTIATE_TEST_SUITE_P(, RaceTest,
                          ::testing::Values(LeastOutstanding(), SlowLeastOutstanding(), SlowRandom(), PrefixAware(),
-                                           SlowPrefixAware()),
+                                           Strict(), SlowStrict()),
                          NameOf);
 
 class LevelRaceTest : public RaceTest {};
 INSTANTIATE_TEST_SUITE_P(, LevelRaceTest, ::testing::Values(LeastOutstanding(), SlowLeastOutstanding()), NameOf);
 
 class RelativeBoundRaceTest : public RaceTest {};
-INSTANTIATE_TEST_SUITE_P(, RelativeBoundRaceTest, ::testing::Values(PrefixAware(), SlowPrefixAware()), NameOf);
+INSTANTIATE_TEST_SUITE_P(, RelativeBoundRaceTest, ::testing::Values(Strict(), SlowStrict()), NameOf);
 
 // Changes of membership, draining and options that leave the choice among the four as it is.
 class HarmlessWriter {
@@ -288,6 +290,7 @@ TEST(ChurnTest, BoundsHoldAndEveryLeaseIsGivenBack) {
       RouterOptions changed = router->options();
       changed.custom_strategy = writer_random() % 2 == 0 ? slow : nullptr;
       changed.strategy = static_cast<Strategy>(writer_random() % 3);
+      changed.strict_prefix_bytes = writer_random() % 2 * 8192;
       changed.relative_bound = {100 + static_cast<uint32_t>(writer_random() % 100), 0, 0};
       EXPECT_THAT(router->SetOptions(changed), IsOk());
       if (writer_random() % 4 == 0) {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,8 +34,16 @@ inline RouterOptions WithStrategy(Strategy strategy) {
   return options;
 }
 
-inline RouterOptions WithBound(uint32_t factor_percent, uint32_t margin, uint32_t floor) {
+// PREFIX_AWARE in strict mode.
+inline RouterOptions StrictOptions(uint64_t strict_prefix_bytes = 8192) {
   RouterOptions options;
+  options.strict_prefix_bytes = strict_prefix_bytes;
+  return options;
+}
+
+// In strict mode too, for the relative bound is of that alone.
+inline RouterOptions WithBound(uint32_t factor_percent, uint32_t margin, uint32_t floor) {
+  RouterOptions options = StrictOptions();
   options.relative_bound = {factor_percent, margin, floor};
   return options;
 }
@@ -44,6 +53,23 @@ inline std::unique_ptr<Router> MakeRouter(RouterOptions options, absl::Span<cons
   EXPECT_THAT(router, IsOk());
   return *std::move(router);
 }
+
+// What tests that hold for each mode of PREFIX_AWARE, or each strategy, are run with.
+struct NamedOptions {
+  std::string name;
+  RouterOptions options;
+};
+inline std::vector<NamedOptions> PrefixAwareModes() { return {{"PREFIX_AWARE", {}}, {"STRICT", StrictOptions()}}; }
+inline std::vector<NamedOptions> AllStrategies() {
+  std::vector<NamedOptions> all = PrefixAwareModes();
+  for (Strategy strategy : {Strategy::kRandom, Strategy::kLeastOutstandingRequests}) {
+    all.push_back({std::string(StrategyName(strategy)), WithStrategy(strategy)});
+  }
+  return all;
+}
+inline std::string NameOf(const ::testing::TestParamInfo<NamedOptions>& info) { return info.param.name; }
+// How a failed test names its parameter.
+inline void PrintTo(const NamedOptions& named, std::ostream* out) { *out << named.name; }
 
 // `prefix` must outlive the request.
 inline Request ForPrefix(std::string_view prefix) {

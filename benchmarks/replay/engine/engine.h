@@ -75,6 +75,8 @@ class Engine {
   // when they came; requests that are not done; tokens of a prompt that would hit now.
   uint64_t pending_tokens() const { return pending_tokens_; }
   uint32_t outstanding() const { return static_cast<uint32_t>(waiting_.size()) + sequences_; }
+  // Of those, the ones whose prompt is not computed.
+  uint32_t waiting() const { return static_cast<uint32_t>(waiting_.size() + prefills_.size()); }
   uint32_t HitTokens(uint32_t input_tokens, absl::Span<const BlockId> blocks) const;
 
   // The process ends and a new one takes its place, with nothing in memory. Returns the tickets that it lost.

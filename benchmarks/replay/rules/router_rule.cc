@@ -19,15 +19,18 @@ namespace {
 class RouterRule : public Rule {
  public:
   RouterRule(const RuleContext& context, const RouterOptions& options)
-      : options_(options), max_outstanding_(context.max_outstanding) {
+      : options_(options),
+        max_prefix_bytes_(options.strict_prefix_bytes != 0 ? options.strict_prefix_bytes : options.max_prefix_bytes),
+        max_outstanding_(context.max_outstanding) {
     options_.max_instances = context.max_instances;
+    options_.gateway_replicas = context.gateways;
   }
 
   absl::Status SetInstances(absl::Span<const uint32_t> instances) override {
     instances_.assign(instances.begin(), instances.end());
     std::vector<Instance> fleet;
     for (const uint32_t instance : instances) {
-      fleet.push_back({absl::StrCat("instance-", instance), 1.0, max_outstanding_});
+      fleet.push_back({IdOf(instance), 1.0, max_outstanding_});
     }
     if (router_ != nullptr) return router_->SetInstances(fleet);
     absl::StatusOr<std::unique_ptr<Router>> router = Router::Create(options_, fleet);
@@ -38,7 +41,7 @@ class RouterRule : public Rule {
 
   absl::StatusOr<Placement> Place(uint32_t slot, const Arrival& arrival) override {
     Request request;
-    request.prefix = arrival.trace.Prefix(arrival.request, options_.max_prefix_bytes, &prefix_buffer_);
+    request.prefix = arrival.trace.Prefix(arrival.request, max_prefix_bytes_, &prefix_buffer_);
     request.random = arrival.random;
     const auto begin = std::chrono::steady_clock::now();
     absl::StatusOr<Lease> lease = router_->Acquire(request);
@@ -53,12 +56,22 @@ class RouterRule : public Rule {
     return placement;
   }
 
+  void FirstToken(uint32_t slot) override { leases_[slot].FirstToken(); }
   void Finish(uint32_t slot) override { leases_[slot].Finish(); }
+
+  // An instance that was removed is none of the router's any more: NotFound says nothing new.
+  void CacheLost(uint32_t instance) override { router_->ForgetCache(IdOf(instance)).IgnoreError(); }
+  void ReportLoad(uint32_t instance, const EngineLoad& load) override {
+    router_->ReportLoad(IdOf(instance), load).IgnoreError();
+  }
 
   RoutingCost Cost() const override { return cost_; }
 
  private:
+  static std::string IdOf(uint32_t instance) { return absl::StrCat("instance-", instance); }
+
   RouterOptions options_;
+  uint64_t max_prefix_bytes_;
   uint32_t max_outstanding_;
   std::vector<uint32_t> instances_;  // In the order of the router's indexes.
   std::unique_ptr<Router> router_;

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "benchmarks/replay/trace.h"
+#include "prefixroute/instance.h"
 
 namespace prefixroute::replay {
 
@@ -43,8 +44,14 @@ class Rule {
   // Chooses, and counts the request as outstanding until Finish(). ResourceExhausted: all are full, it is refused.
   virtual absl::StatusOr<Placement> Place(uint32_t slot, const Arrival& arrival) = 0;
 
+  // The request's first token has come.
+  virtual void FirstToken(uint32_t /*slot*/) {}
+
   // The request is over.
   virtual void Finish(uint32_t slot) = 0;
+
+  // What the instance says of its load.
+  virtual void ReportLoad(uint32_t /*instance*/, const EngineLoad& /*load*/) {}
 
   // The instance was restarted, with nothing cached.
   virtual void CacheLost(uint32_t /*instance*/) {}

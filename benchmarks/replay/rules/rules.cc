@@ -44,7 +44,7 @@ absl::StatusOr<std::vector<NamedRule>> FindRules(const std::string& name, const 
   } else if (name == "strict") {
     for (const uint64_t tokens : strict_tokens) {
       RouterOptions options = router;
-      options.max_prefix_bytes = tokens * kBytesPerToken;
+      options.strict_prefix_bytes = tokens * kBytesPerToken;
       rules.push_back(RouterRule(absl::StrCat(name, "_", tokens), options, Strategy::kPrefixAware));
     }
   } else if (name == "round_robin") {

@@ -28,6 +28,7 @@ struct RuleContext {
   uint64_t cache_blocks;     // Of one instance; UINT64_MAX for no limit.
   uint32_t max_outstanding;  // Of one instance; 0 for none.
   uint32_t max_instances;    // That there will ever be.
+  uint32_t gateways;
 };
 
 using RuleMaker = std::function<std::unique_ptr<Rule>(const RuleContext&)>;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PREFIX_AWARE: when a prefix stays at home, and where it goes when it can't.
+// PREFIX_AWARE in strict mode: when a prefix stays at home, and where it goes when it can't.
 
 #include <algorithm>
 #include <array>
@@ -49,7 +49,7 @@ std::vector<uint32_t> RanksOfConcurrent(Router& router, uint32_t count, std::vec
   return ranks;
 }
 
-TEST(PrefixAwareTest, HomeOfTwoLoadedInstancesTakesExactlyNineBeforeTheTenthIsDiverted) {
+TEST(StrictTest, HomeOfTwoLoadedInstancesTakesExactlyNineBeforeTheTenthIsDiverted) {
   const auto router = MakeRouter(WithBound(125, 0, 0), MakeInstances(2));
   const std::vector<Lease> zero = Occupy(*router, 0, 10);
   const std::vector<Lease> one = Occupy(*router, 1, 10);
@@ -60,7 +60,7 @@ TEST(PrefixAwareTest, HomeOfTwoLoadedInstancesTakesExactlyNineBeforeTheTenthIsDi
   EXPECT_EQ(leases[9].decision().home, leases[8].decision().instance);
 }
 
-TEST(PrefixAwareTest, WithoutFloorConcurrentRequestsOfOnePrefixWalkItsOrder) {
+TEST(StrictTest, WithoutFloorConcurrentRequestsOfOnePrefixWalkItsOrder) {
   const auto router = MakeRouter(WithBound(125, 0, 0), MakeInstances(7));
   const std::vector<uint32_t> order = OrderOf(*router, ForPrefix("hot"));
   std::vector<Lease> leases;
@@ -68,14 +68,14 @@ TEST(PrefixAwareTest, WithoutFloorConcurrentRequestsOfOnePrefixWalkItsOrder) {
   for (size_t i = 0; i < 5; ++i) EXPECT_EQ(leases[i].decision().instance, order[i]);
 }
 
-TEST(PrefixAwareTest, FloorKeepsEightAtHomeAndTheNextEightAtTheSecond) {
+TEST(StrictTest, FloorKeepsEightAtHomeAndTheNextEightAtTheSecond) {
   const auto router = MakeRouter(WithBound(125, 0, 8), MakeInstances(7));
   std::vector<Lease> leases;
   EXPECT_THAT(RanksOfConcurrent(*router, 16, leases), ElementsAre(1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2));
 }
 
 // Poisson arrivals, exponential service times, on average 3 outstanding on each of 7 instances.
-TEST(PrefixAwareTest, FloorKeepsNearlyAllAtHomeUnderLowLoad) {
+TEST(StrictTest, FloorKeepsNearlyAllAtHomeUnderLowLoad) {
   struct Running {
     double end;
     Lease lease;
@@ -106,7 +106,7 @@ TEST(PrefixAwareTest, FloorKeepsNearlyAllAtHomeUnderLowLoad) {
   EXPECT_LT(share_at_home(0), 0.9);
 }
 
-TEST(PrefixAwareTest, HotPrefixFillsItsOrderToTheBoundAndComesHomeAgain) {
+TEST(StrictTest, HotPrefixFillsItsOrderToTheBoundAndComesHomeAgain) {
   const auto router = MakeRouter(WithBound(125, 0, 0), MakeInstances(7));
   const std::vector<uint32_t> order = OrderOf(*router, ForPrefix("hot"));
   std::vector<Lease> leases;
@@ -126,7 +126,7 @@ TEST(PrefixAwareTest, HotPrefixFillsItsOrderToTheBoundAndComesHomeAgain) {
   EXPECT_EQ(lease.decision().instance, order[0]);
 }
 
-TEST(PrefixAwareTest, OneOverloadedInstanceDivertsNobodyElsesPrefixes) {
+TEST(StrictTest, OneOverloadedInstanceDivertsNobodyElsesPrefixes) {
   for (uint32_t floor : {0u, 8u}) {
     const auto router = MakeRouter(WithBound(125, 0, floor), MakeInstances(7));
     const std::vector<Load> loads = {{100}, {0}, {0}, {0}, {0}, {0}, {0}};
@@ -146,7 +146,7 @@ TEST(PrefixAwareTest, OneOverloadedInstanceDivertsNobodyElsesPrefixes) {
   }
 }
 
-TEST(PrefixAwareTest, OnlyEligibleInstancesCountInTheMean) {
+TEST(StrictTest, OnlyEligibleInstancesCountInTheMean) {
   // Two that can't be chosen have 100 each. Of the other three one has 1, which is the cap: ceil(1.25 * 2 / 3). With
   // all five it would be ceil(1.25 * 202 / 5) = 51.
   const std::vector<Load> loads = {{100}, {100}, {1}, {0}, {0}};
@@ -182,14 +182,14 @@ TEST(PrefixAwareTest, OnlyEligibleInstancesCountInTheMean) {
   }
 }
 
-TEST(PrefixAwareTest, HardBoundBelowTheFloorHolds) {
+TEST(StrictTest, HardBoundBelowTheFloorHolds) {
   const auto router = MakeRouter(WithBound(125, 0, 8), MakeInstances(3, /*max_outstanding=*/2));
   std::vector<Lease> leases;
   EXPECT_THAT(RanksOfConcurrent(*router, 6, leases), ElementsAre(1, 1, 2, 2, 3, 3));
   EXPECT_THAT(router->Acquire(ForPrefix("hot")), test::HasCode(absl::StatusCode::kResourceExhausted));
 }
 
-TEST(PrefixAwareTest, WithoutRelativeBoundOnlyTheHardBoundDiverts) {
+TEST(StrictTest, WithoutRelativeBoundOnlyTheHardBoundDiverts) {
   const auto router = MakeRouter(WithBound(0, 0, 0), MakeInstances(3, /*max_outstanding=*/50));
   std::vector<Lease> leases;
   RanksOfConcurrent(*router, 120, leases);
@@ -249,7 +249,7 @@ uint32_t ReferenceChoice(const std::vector<ReferenceInstance>& fleet, const std:
   return kNoInstance;
 }
 
-TEST(PrefixAwareTest, ChoosesTheFirstOfTheOrderBelowItsBoundsInAnyFleet) {
+TEST(StrictTest, ChoosesTheFirstOfTheOrderBelowItsBoundsInAnyFleet) {
   std::mt19937_64 random(1);
   const auto below = [&](uint64_t end) { return static_cast<uint32_t>(random() % end); };
   std::array<int, kReasonCount> reasons{};
@@ -274,7 +274,7 @@ TEST(PrefixAwareTest, ChoosesTheFirstOfTheOrderBelowItsBoundsInAnyFleet) {
       instances[i].max_outstanding = fleet[i].max_outstanding;
       loads[i].outstanding = fleet[i].outstanding;
     }
-    RouterOptions options;
+    RouterOptions options = test::StrictOptions();
     options.relative_bound = bound;
     options.max_instances = 16;
     const auto router = MakeRouter(options, instances);
@@ -319,7 +319,7 @@ TEST(PrefixAwareTest, ChoosesTheFirstOfTheOrderBelowItsBoundsInAnyFleet) {
 }
 
 // The same by the router's own counts, one reservation upon another.
-TEST(PrefixAwareTest, ReservesBelowTheBoundInAnyFleetAndRefusesNothingForIt) {
+TEST(StrictTest, ReservesBelowTheBoundInAnyFleetAndRefusesNothingForIt) {
   std::mt19937_64 random(2);
   const auto below = [&](uint64_t end) { return static_cast<uint32_t>(random() % end); };
   const int rounds = test::Scaled(500);
@@ -332,7 +332,7 @@ TEST(PrefixAwareTest, ReservesBelowTheBoundInAnyFleetAndRefusesNothingForIt) {
       fleet[i].weight = 1 + below(16);
       instances[i].weight = static_cast<double>(fleet[i].weight) / 8;
     }
-    RouterOptions options;
+    RouterOptions options = test::StrictOptions();
     options.relative_bound = bound;
     options.max_instances = 16;
     const auto router = MakeRouter(options, instances);
@@ -354,7 +354,7 @@ TEST(PrefixAwareTest, ReservesBelowTheBoundInAnyFleetAndRefusesNothingForIt) {
 }
 
 // That is why the relative bound refuses nothing.
-TEST(PrefixAwareTest, CapsAreExactAndSumToMoreThanWhatIsOutstanding) {
+TEST(StrictTest, CapsAreExactAndSumToMoreThanWhatIsOutstanding) {
   std::mt19937_64 random(3);
   const auto below = [&](uint64_t end) { return static_cast<uint32_t>(random() % end); };
   for (int round = 0; round < 10'000; ++round) {

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The constants of PREFIX_AWARE, and why they are so. tools/sweep_constants.py tries others on simulated fleets;
+// docs/prefix_aware.md has what it found. Around all of them the ground is flat: half or double changes the mean time
+// to the first token by some percent.
+
+#ifndef PREFIXROUTE_SRC_STRATEGY_CONSTANTS_H_
+#define PREFIXROUTE_SRC_STRATEGY_CONSTANTS_H_
+
+namespace prefixroute::internal {
+
+// Pending bytes that hardly delay anybody: some 1,000 tokens, an eighth of what an engine prefills in one step.
+inline constexpr double kFreeBytes = 4096;
+
+// What a request outstanding counts, of the work that a request brings. Below 0.15, prompts that are cached nearly
+// whole pile up on few instances, for then only decoding is left to wait for; above 0.3, hits are given up for
+// evenness.
+inline constexpr double kOutstandingShare = 0.2;
+
+// Homes that a part of a prefix has, for each instance's worth of traffic that carries it. Less than 2, and replicas of
+// a gateway pile up on the home of what each of them believes to be rare; above 6, hits get fewer.
+inline constexpr double kHomesPerShare = 4;
+
+// A part's share is taken of the requests seen lately and of so many more an instance, so that the first requests that
+// a router sees are not taken for all there is.
+inline constexpr double kUnseenRequests = 2;
+
+// The chance that the home of a prefix has it cached though this router did not send it there. For a lone router just
+// enough that the home is the first choice for what was never seen; for one of very many, more than half, and no more:
+// where replicas trust the home too much, they pile up there without seeing each other.
+inline constexpr double kHomeAlone = 0.02;
+inline constexpr double kHomeAmongMany = 0.7;
+
+}  // namespace prefixroute::internal
+
+#endif  // PREFIXROUTE_SRC_STRATEGY_CONSTANTS_H_

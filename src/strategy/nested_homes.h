@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The homes of a prefix, by how much traffic each part of it carries.
+//
+// Walk the depths from the shallowest. A part that carries the share s of all requests needs about s * N of the N
+// instances: of those that the shallower parts left, as many stay, the first by rendezvous of this part's fingerprint.
+// So what everybody sends stays everywhere, an application's prompt narrows to a few instances, a conversation to one;
+// and a longer prompt's home lies among its parent's. Nothing but the shares is remembered, and those every replica of
+// a gateway sees alike.
+
+#ifndef PREFIXROUTE_SRC_STRATEGY_NESTED_HOMES_H_
+#define PREFIXROUTE_SRC_STRATEGY_NESTED_HOMES_H_
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "prefixroute/prefix_key.h"
+#include "prefixroute/rendezvous.h"
+
+namespace prefixroute::internal {
+
+class NestedHomes {
+ public:
+  // A part that needs more instances than this leaves the choice to those below it.
+  static constexpr size_t kMaxCandidates = 64;
+  // `wanted(i)` says how many instances the part to depth i needs, at least 1. O(instances) where one is enough, plus
+  // O(kMaxCandidates * log(kMaxCandidates)) for each part that needs several.
+  template <typename Wanted>
+  NestedHomes(const RendezvousNodes& nodes, const PrefixKey& key, Wanted wanted) : nodes_(nodes), order_(key.value()) {
+    const auto has_weight = [](uint32_t) { return true; };
+    size_t left = nodes.size;
+    bool narrowed = false;
+    for (size_t i = 0; i < key.depth_count() && left > 1; ++i) {
+      const size_t needed = wanted(i);
+      if (needed >= left || needed > kMaxCandidates) continue;
+      const uint64_t fingerprint = key.fingerprint(i);
+      if (!narrowed) {
+        left = count_ = RendezvousOrder(nodes, fingerprint, has_weight, candidates_.data(), needed);
+        order_ = fingerprint;
+        narrowed = true;
+      } else {
+        SortFirst(left, fingerprint);
+        left = needed;
+      }
+    }
+    if (narrowed && left > 1) SortFirst(left, key.value());
+    home_ = count_ != 0 ? candidates_[0] : RendezvousFirst(nodes, order_, has_weight);
+  }
+
+  // kNoInstance where no instance has weight.
+  uint32_t home() const { return home_; }
+
+  // The homes of the parts, the deepest first. Empty where each part needs all instances.
+  const uint32_t* begin() const { return candidates_.data(); }
+  const uint32_t* end() const { return candidates_.data() + count_; }
+
+  // The prefix's own order: the homes of its parts, then all others. `index` has weight. O(instances).
+  uint32_t RankOf(uint32_t index) const {
+    for (size_t c = 0; c < count_; ++c) {
+      if (candidates_[c] == index) return static_cast<uint32_t>(c + 1);
+    }
+    return RendezvousRank(nodes_, order_, index);
+  }
+  // Writes the first `room` instances of that order for which eligible(index) is true, and returns how many it wrote.
+  // O(instances * (kMaxCandidates + log(room))).
+  template <typename Eligible>
+  size_t Order(Eligible eligible, uint32_t* out, size_t room) const {
+    size_t written = 0;
+    for (const uint32_t candidate : *this) {
+      if (written < room && eligible(candidate)) out[written++] = candidate;
+    }
+    const auto is_rest = [&](uint32_t i) { return eligible(i) && std::find(begin(), end(), i) == end(); };
+    return written + RendezvousOrder(nodes_, order_, is_rest, out + written, room - written);
+  }
+  // The key that orders those that are home of no part.
+  uint64_t order() const { return order_; }
+
+ private:
+  void SortFirst(size_t count, uint64_t key) {
+    std::sort(candidates_.begin(), candidates_.begin() + static_cast<ptrdiff_t>(count),
+              [&](uint32_t a, uint32_t b) { return Precedes(ScoreOf(nodes_, key, a), ScoreOf(nodes_, key, b)); });
+  }
+
+  RendezvousNodes nodes_;
+  uint64_t order_;
+  uint32_t home_;
+  size_t count_ = 0;
+  std::array<uint32_t, kMaxCandidates> candidates_;
+};
+
+}  // namespace prefixroute::internal
+
+#endif  // PREFIXROUTE_SRC_STRATEGY_NESTED_HOMES_H_
