@@ -38,7 +38,7 @@ ABSL_FLAG(std::vector<std::string>, max_prefix_tokens,
           std::vector<std::string>({"128", "512", "1024", "4096", "16384"}),
           "how much of a prompt strict PREFIX_AWARE looks at, in tokens of 4 bytes; a row for each");
 ABSL_FLAG(uint32_t, relative_bound_factor_percent, kRelativeBound.factor_percent,
-          "PREFIX_AWARE's relative bound, in percent of the mean load; 0: none");
+          "strict PREFIX_AWARE's relative bound, in percent of the mean load; 0: none");
 ABSL_FLAG(uint32_t, relative_bound_margin, kRelativeBound.margin,
           "requests above the mean that the relative bound always allows");
 ABSL_FLAG(uint32_t, relative_bound_floor, kRelativeBound.floor, "requests that the relative bound always allows");

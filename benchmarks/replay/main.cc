@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <utility>
@@ -50,6 +51,12 @@ absl::Status WriteTo(const std::string& path, const std::string& text) {
   return file ? absl::OkStatus() : absl::DataLossError(path + ": cannot be written");
 }
 
+// Before a long run, not after it.
+absl::Status CheckWritable(const std::string& path) {
+  if (path.empty() || std::ofstream(path, std::ios::app)) return absl::OkStatus();
+  return absl::PermissionDeniedError(path + ": cannot be written");
+}
+
 // Runs every rule on the trace, prints the table and adds the report.
 absl::Status Simulate(const std::string& source, const Trace& trace, const CommandLine& line, Progress* progress,
                       std::vector<Report>* reports) {
@@ -57,6 +64,10 @@ absl::Status Simulate(const std::string& source, const Trace& trace, const Comma
   if (!line.fleet.events.empty() && line.fleet.events.back().at_us > trace.requests.back().arrival_us) {
     return absl::InvalidArgumentError(absl::StrCat("--event: ", ScaleEventText(line.fleet.events.back()),
                                                    ": comes after the last request of ", source));
+  }
+  if (line.fleet.warm_up_us > trace.requests.back().arrival_us) {
+    return absl::InvalidArgumentError(absl::StrFormat("--warm_up=%g: ends after the last request of %s",
+                                                      static_cast<double>(line.fleet.warm_up_us) / 1e6, source));
   }
   for (const NamedRule& rule : line.rules) {
     if (rule.name == "bounded_hash_user" && !AnyUserMessage(trace)) continue;
@@ -79,7 +90,7 @@ absl::Status SimulateFile(const std::string& path, const CommandLine& line, Prog
   if (file->bad_lines > file->bad_line_reasons.size()) {
     absl::FPrintF(stderr, "%s: %d more bad lines\n", path, file->bad_lines - file->bad_line_reasons.size());
   }
-  std::string source = path;
+  std::string source = std::filesystem::path(path).filename().string();
   if (file->bad_lines > 0) absl::StrAppend(&source, " without its ", file->bad_lines, " bad lines");
   if (file->disordered > 0) absl::StrAppend(&source, ", ", file->disordered, " out of order and sorted by time");
   const int64_t quantum_us = line.smear ? SmearQuanta(&file->trace, line.fleet.seed) : 0;
@@ -116,6 +127,9 @@ absl::Status SimulateAll(const CommandLine& line) {
                     : line.progress ? Progress::Mode::kNewLines
                                     : Progress::Mode::kOff);
   std::vector<Report> reports;
+  for (const std::string& path : {line.json, line.html}) {
+    if (absl::Status status = CheckWritable(path); !status.ok()) return status;
+  }
   if (line.seeds_table) {
     absl::StatusOr<std::vector<Report>> run = RunPublishedExperiment(line.fleet.seed, line.seconds, &progress);
     progress.Clear();

@@ -124,14 +124,32 @@ TEST(ReplayProgramTest, WritesJson) {
   EXPECT_EQ(full.err, "prefixroute_replay: /dev/full: cannot be written\n");
 }
 
+TEST(ReplayProgramTest, SaysBeforeTheRunThatAReportCannotBeWritten) {
+  for (const char* flag : {"--json", "--html"}) {
+    const Outcome run = RunProgram(std::string("--limit=100 --rules=random ") + flag + "=/nowhere/report");
+    EXPECT_EQ(run.exit_code, 1);
+    EXPECT_EQ(run.err, "prefixroute_replay: /nowhere/report: cannot be written\n");
+    EXPECT_EQ(run.out, "");
+  }
+}
+
+TEST(ReplayProgramTest, RefusesAWarmUpThatLeavesNothing) {
+  const Outcome run = RunProgram("--limit=100 --rules=random --warm_up=9999");
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_EQ(run.err.rfind("prefixroute_replay: --warm_up=9999: ends after the last request of generated ", 0), 0u)
+      << run.err;
+}
+
+std::string NameOf(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
 TEST(ReplayProgramTest, EachFileHasItsTable) {
   const std::string hashes =
       WriteGzip("hashes", R"({"timestamp": 5, "input_length": 700, "output_length": 20, "hash_ids": [3, 9]})");
   const std::string text = WriteFile("text", R"({"timestamp": 5, "prompt": "abcdefgh", "output_bytes": 12})");
   const Outcome run = RunProgram("'" + hashes + "' '" + text + "'");
   EXPECT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_NE(run.out.find(hashes + ": 1 requests, 700 input tokens"), std::string::npos) << run.out;
-  EXPECT_NE(run.out.find(text + ": 1 requests, 2 input tokens"), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find(NameOf(hashes) + ": 1 requests, 700 input tokens"), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find(NameOf(text) + ": 1 requests, 2 input tokens"), std::string::npos) << run.out;
   EXPECT_EQ(Rows(run.out).size(), 16u);
 }
 
@@ -144,7 +162,7 @@ TEST(ReplayProgramTest, ABrokenFileIsReplayedWithoutItsBadLines) {
   const std::string path = WriteFile("broken", lines);
   const Outcome run = RunProgram("'" + path + "'");
   EXPECT_EQ(run.exit_code, 0);
-  EXPECT_NE(run.out.find(path + " without its 12 bad lines, 1 out of order and sorted by time: 2 requests"),
+  EXPECT_NE(run.out.find(NameOf(path) + " without its 12 bad lines, 1 out of order and sorted by time: 2 requests"),
             std::string::npos)
       << run.out;
   EXPECT_EQ(run.err.find(path + ":2: not JSON, at byte 2: invalid literal\n"), 0u) << run.err;

@@ -51,7 +51,7 @@ TEST(ReportTest, ARowHasTheFiguresOfItsRun) {
   const std::string table = RenderTable(SmallReport());
   EXPECT_EQ(Line(table, "prefix_aware"),
             (std::vector<std::string>{"prefix_aware", "0.400", "0.200", "0.900", "0.900", "0.333", "44.4%", "0.1",
-                                      "0.1", "1.33", "0.67", "33.3%", "1", "0.4", "2000"}))
+                                      "0.1", "1.33", "0.67", "33.3%", "1", "0", "0.4", "2000"}))
       << table;
 }
 
@@ -74,7 +74,7 @@ TEST(ReportTest, NothingServedIsNotDividedBy) {
   report.rows[0].result.requests_by_instance = {0, 0};
   EXPECT_EQ(Line(RenderTable(report), "prefix_aware"),
             (std::vector<std::string>{"prefix_aware", "0.000", "0.000", "0.000", "0.000", "0.000", "0.0%", "0.0", "0.0",
-                                      "0.00", "0.00", "0.0%", "0", "0.0", "-"}));
+                                      "0.00", "0.00", "0.0%", "0", "0", "0.0", "-"}));
 }
 
 TEST(ReportTest, SaysWhatWasSimulatedAndWhetherTheWarmUpCounts) {

@@ -19,7 +19,7 @@ constexpr RuleDescription kRules[] = {
     {"prefix_score", "3 * prefix score + 2 * queue score"},
     {"precise", "the engines' true caches and queues, least work"},
     {"precise_2", "the same, a missed token counting 2"},
-    {"strict", "the router's PREFIX_AWARE by a fixed prefix; a row for each of --max_prefix_tokens"},
+    {"strict", "the router's PREFIX_AWARE in strict mode; a row for each of --max_prefix_tokens"},
     {"prefix_aware", "the router's PREFIX_AWARE as it is by default"},
 };
 
