@@ -162,17 +162,21 @@ size_t RendezvousOrder(const RendezvousNodes& nodes, uint64_t key, Eligible elig
   const auto precedes = [&](uint32_t a, uint32_t b) {
     return Precedes(ScoreOf(nodes, key, a), ScoreOf(nodes, key, b));
   };
+  if (room == 0) return 0;
   size_t count = 0;
+  RendezvousScore last{};  // Of out[0], once `out` is full.
   for (uint32_t i = 0; i < nodes.size; ++i) {
-    if (nodes.weights[i] == 0 || !eligible(i)) continue;
-    if (count < room) {
-      out[count++] = i;
-      std::push_heap(out, out + count, precedes);
-    } else if (room > 0 && precedes(i, out[0])) {
+    if (nodes.weights[i] == 0) continue;
+    if (count == room) {
+      if (!Precedes(ScoreOf(nodes, key, i), last) || !eligible(i)) continue;
       std::pop_heap(out, out + count, precedes);
       out[count - 1] = i;
-      std::push_heap(out, out + count, precedes);
+    } else {
+      if (!eligible(i)) continue;
+      out[count++] = i;
     }
+    std::push_heap(out, out + count, precedes);
+    if (count == room) last = ScoreOf(nodes, key, out[0]);
   }
   std::sort_heap(out, out + count, precedes);
   return count;
