@@ -64,15 +64,12 @@ PrefixKey MakePrefixKey(std::string_view prefix, std::string_view scope, uint64_
   prefix = prefix.substr(0, std::min(max_prefix_bytes, kMaxMaxPrefixBytes));
   if (prefix.empty()) return key;
   uint64_t chain[kMaxPrefixDepths];
-  size_t depth_count = 0;
+  const auto* const beyond = std::upper_bound(kPrefixDepths.begin(), kPrefixDepths.end(), prefix.size());
+  const auto depth_count = static_cast<size_t>(beyond - kPrefixDepths.begin());
+  internal::HashSegments(prefix.data(), kPrefixDepths.data(), depth_count, chain);
   uint64_t end = 0;
-  uint64_t begin = 0;
-  for (; depth_count < kMaxPrefixDepths && kPrefixDepths[depth_count] <= prefix.size(); ++depth_count) {
-    const uint64_t depth = kPrefixDepths[depth_count];
-    end = MixBits(end ^ internal::HashBytes(prefix.substr(begin, depth - begin)));
-    chain[depth_count] = end;
-    begin = depth;
-  }
+  for (size_t i = 0; i < depth_count; ++i) chain[i] = end = MixBits(end ^ chain[i]);
+  const uint64_t begin = depth_count == 0 ? 0 : kPrefixDepths[depth_count - 1];
   if (begin < prefix.size()) end = MixBits(end ^ internal::HashBytes(prefix.substr(begin)));
   PrefixKeyBuilder::Set(key, chain, depth_count, end, prefix.size(), AddToScopeHash(0, scope));
   return key;
