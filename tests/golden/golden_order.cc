@@ -8,10 +8,7 @@
 // several ways, each with its own copy of the hash and the fleet, and compares.
 
 #include <cstdint>
-#include <cstdio>
-#include <fstream>
-#include <iostream>
-#include <sstream>
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,9 +17,12 @@
 #include "prefixroute/prefix_key.h"
 #include "prefixroute/rendezvous.h"
 #include "src/fleet/fleet.h"
+#include "tests/golden/golden_main.h"
 
 namespace prefixroute {
 namespace {
+
+using test::Hex;
 
 struct NamedFleet {
   std::string name;
@@ -98,12 +98,6 @@ std::string Hex(std::string_view bytes) {
   return hex.empty() ? "-" : hex;
 }
 
-std::string Hex(uint64_t hash) {
-  char hex[17];
-  std::snprintf(hex, sizeof(hex), "%016llx", static_cast<unsigned long long>(hash));
-  return hex;
-}
-
 // A long one that repeats its first 16 bytes is written shortly.
 std::string HexOfPrefix(const std::string& prefix) {
   const std::string_view part = std::string_view(prefix).substr(0, 16);
@@ -151,51 +145,7 @@ void Print(std::ostream& out) {
   }
 }
 
-int CompareWith(const char* path) {
-  std::ifstream file(path);
-  if (!file) {
-    std::cerr << path << ": can't be read\n";
-    return 1;
-  }
-  std::stringstream own;
-  Print(own);
-  for (int number = 1;; ++number) {
-    std::string expected;
-    std::string line;
-    const bool has_expected = static_cast<bool>(std::getline(file, expected));
-    const bool has_line = static_cast<bool>(std::getline(own, line));
-    if (!has_expected && !has_line) {
-      std::cout << number - 1 << " lines are the same\n";
-      return 0;
-    }
-    if (!has_expected || !has_line || expected != line) {
-      std::cerr << path << ":" << number << ": this build differs\nfile:  " << expected << "\nbuild: " << line << "\n";
-      return 1;
-    }
-  }
-}
-
-// Whether the machine can run what the compiler was told to use.
-bool CpuCanRunThis() {
-#ifdef __AVX512F__
-  if (!__builtin_cpu_supports("avx512f")) return false;
-#endif
-#ifdef __AVX2__
-  if (!__builtin_cpu_supports("avx2")) return false;
-#endif
-  return true;
-}
-
 }  // namespace
 }  // namespace prefixroute
 
-int main(int argc, char** argv) {
-  constexpr int kSkipped = 77;
-  if (!prefixroute::CpuCanRunThis()) {
-    std::cout << "skipped: this cpu hasn't the vector units that the program was built for\n";
-    return kSkipped;
-  }
-  if (argc == 2) return prefixroute::CompareWith(argv[1]);
-  prefixroute::Print(std::cout);
-  return 0;
-}
+int main(int argc, char** argv) { return prefixroute::test::GoldenMain(argc, argv, prefixroute::Print); }
