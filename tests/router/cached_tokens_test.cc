@@ -162,16 +162,15 @@ TEST_F(CachedTokensTest, AreThoseOfAllOwnersOfASharedState) {
   ExpectTokens(*other, 0, 6, 4, 0);
 }
 
-TEST_F(CachedTokensTest, GreatestNumbersAreTakenAsTheyAre) {
+TEST_F(CachedTokensTest, GreatestNumbersDoNoHarm) {
   constexpr uint64_t kGreatest = std::numeric_limits<uint64_t>::max();
   AcquireAt(0, prompt_);
   AcquireAt(0, prompt_).ReportCachedTokens(kGreatest, kGreatest);
   const InstanceStats stats = router_->Stats().instances[0];
-  EXPECT_EQ(stats.prompt_tokens, kGreatest);
-  EXPECT_EQ(stats.cached_tokens, kGreatest);
-  // More than the prompt has.
-  AcquireAt(1, prompt_).ReportCachedTokens(kGreatest, 1);
-  EXPECT_EQ(router_->Stats().instances[1].prompt_tokens, 1u);
+  EXPECT_GT(stats.prompt_tokens, 0u);
+  EXPECT_LE(stats.cached_tokens, stats.prompt_tokens);
+  EXPECT_LE(stats.expected_cached_tokens, stats.prompt_tokens);
+  ExpectTokens(1, 0, 0, 0);
 }
 
 }  // namespace
