@@ -30,8 +30,8 @@ struct Instance {
   // The stable name of the instance, any 1 to kMaxInstanceIdBytes bytes; its address will do. A prefix's home
   // follows from ids and weights alone, so gateways that use the same agree, whatever the order they list them in.
   std::string id;
-  // Capacity relative to the other instances: 0, or kMinWeight to kMaxWeight. An instance of weight 0 gets no new
-  // requests.
+  // Capacity relative to the other instances: 0, or kMinWeight to kMaxWeight. Not speed: an idle instance of small
+  // weight gets requests too, in proportion. One of weight 0 gets no new ones.
   double weight = 1.0;
   // The hard bound on outstanding requests: 1 to kMaxOutstanding, or 0 for none.
   uint32_t max_outstanding = 0;

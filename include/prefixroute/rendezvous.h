@@ -135,9 +135,10 @@ constexpr uint32_t RendezvousFirst(const RendezvousNodes& nodes, uint64_t key, E
   uint32_t best = kNoInstance;
   RendezvousScore best_score{};
   for (uint32_t i = 0; i < nodes.size; ++i) {
-    if (nodes.weights[i] == 0) continue;
     const RendezvousScore score = ScoreOf(nodes, key, i);
-    if (best != kNoInstance && !Precedes(score, best_score)) continue;
+    // Nearly all instances of equal weights end here.
+    if (score.hash < best_score.hash && score.weight == best_score.weight) continue;
+    if (score.weight == 0 || (best != kNoInstance && !Precedes(score, best_score))) continue;
     if (!eligible(i)) continue;
     best = i;
     best_score = score;

@@ -57,7 +57,7 @@ struct RouterOptions {
   uint64_t max_prefix_bytes = kDefaultMaxPrefixBytes;
   // Not 0: PREFIX_AWARE in strict mode. It remembers nothing: prompts whose first so many bytes are equal have one
   // home, which only the bounds divert from, so that gateways decide alike from like loads. To kMaxMaxPrefixBytes. No
-  // number fits all traffic (docs/replay.md).
+  // number fits all traffic (docs/strict_mode.md).
   uint64_t strict_prefix_bytes = 0;
   // When strict mode diverts from a busy home: above 125 % of its share of the load, but never below 16 outstanding.
   RelativeBound relative_bound;
@@ -110,7 +110,7 @@ struct Decision {
 // What PREFIX_AWARE sees in one instance, for one request.
 struct InstanceCost {
   uint32_t instance;
-  uint32_t rank;           // In the prefix's order.
+  uint32_t rank;           // In the prefix's order, from 1; 0 for an instance of weight 0.
   bool eligible;           // Of those that are, the least cost is chosen.
   double cost;             // Bytes of work; src/strategy/prefix_aware.h has the formula.
   uint64_t matched_bytes;  // As in Decision.
@@ -164,7 +164,7 @@ struct InstanceStats {
   double weight;
   uint32_t max_outstanding;
   uint32_t outstanding;    // Acquired and not finished, by all owners of a SharedState.
-  uint64_t pending_bytes;  // Load::pending_bytes, by the router's account and the last ReportLoad().
+  uint64_t pending_bytes;  // Load::pending_bytes, by the router's own account.
   bool draining;
   // Of the requests that Lease::ReportCachedTokens() was called for: their tokens, how many of them the engine found
   // cached, and how many the router expected it to. By all owners of a SharedState.
@@ -185,8 +185,8 @@ struct RouterStats {
 
 // Thread-safe: all methods may be called by any number of threads at once. Hot: Route, Acquire, Rank, ReportLoad,
 // ForgetCache and Lease's; they never wait for the others, and allocate nothing after a thread's first call. The others
-// take a lock among themselves, allocate, and wait until the decisions under way have ended: microseconds, or as long
-// as the system keeps such a thread from running.
+// take a lock among themselves, and allocate. Those that change something wait until the decisions, and explanations,
+// under way have ended: microseconds, or as long as the system keeps such a thread from running.
 //
 // After a fork() the child may use a router that no other thread was using, as one of its own. Counts that both see are
 // what a SharedState is for.
@@ -201,8 +201,8 @@ class PREFIXROUTE_EXPORT Router {
   // all of them. Unavailable where another router is changing membership and doesn't end.
   static absl::StatusOr<std::unique_ptr<Router>> Create(RouterOptions options, absl::Span<const Instance> instances,
                                                         SharedState shared_state);
-  // With leases still open, its counts (about 700 bytes * max_instances) stay in memory: until they have ended and
-  // another router is destroyed.
+  // With leases still open, its counts (about 700 bytes * max_instances + 64 * prefix_entries) stay in memory: until
+  // they have ended and another router is destroyed.
   ~Router();
   Router(const Router&) = delete;
   Router& operator=(const Router&) = delete;
@@ -254,7 +254,7 @@ class PREFIXROUTE_EXPORT Router {
 
   // What PREFIX_AWARE would go by for this request, for each instance, in the order of SetInstances(); by the router's
   // own counts, or by `loads` where there are any. Decides nothing. InvalidArgument as for Route(); FailedPrecondition
-  // where the request's strategy is another, or the prefix empty.
+  // where the request's strategy is another, or the prefix empty. O(instances * log(instances)); allocates.
   absl::StatusOr<std::vector<InstanceCost>> Explain(const Request& request, absl::Span<const Load> loads = {}) const;
 
   // From the next decision on. Leases are not touched. max_instances and prefix_entries can't change.

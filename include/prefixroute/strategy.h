@@ -52,7 +52,7 @@ enum class Reason : uint8_t {
   kRandom = 5,               // By RANDOM.
   kCustom = 6,               // By a strategy from outside the library.
   kFailOpen = 7,             // The strategy found nobody eligible, and RouterOptions::fail_open is on.
-  kHolder = 8,               // It was sent more of the prefix lately than the home.
+  kHolder = 8,               // It should have more of the prefix cached than the home.
 };
 inline constexpr size_t kReasonCount = 9;
 
@@ -89,12 +89,14 @@ class FleetView {
     return loads_ != nullptr ? max_outstanding_[index] : std::min(max_outstanding_[index], kMaxOutstanding);
   }
 
-  // Requests that the instance has outstanding, from the caller's loads or the router's own account.
+  // Requests that the instance has outstanding, from the caller's loads, or from the router's own account with those of
+  // others that the instance's last report showed (Router::ReportLoad).
   uint32_t outstanding(uint32_t index) const {
-    return loads_ != nullptr ? loads_[index].outstanding : OwnOutstanding(index);
+    if (loads_ != nullptr) return loads_[index].outstanding;
+    const uint64_t all = uint64_t{OwnOutstanding(index)} + OthersOutstanding(index);
+    return static_cast<uint32_t>(std::min<uint64_t>(all, UINT32_MAX));
   }
-
-  // Bytes that the instance has yet to prefill (Load::pending_bytes), from the caller's loads or the router's account.
+  // Bytes that it has yet to prefill (Load::pending_bytes), likewise.
   uint64_t pending_bytes(uint32_t index) const {
     return loads_ != nullptr ? loads_[index].pending_bytes : OwnPending(index);
   }
@@ -162,7 +164,7 @@ struct Choice {
   // doesn't look at it.
   uint32_t limit = UINT32_MAX;
   Reason reason = Reason::kCustom;
-  // For Decision's fields of the same names, as they are.
+  // For Decision's fields of the same names, as they are; uncached_bytes are pending until the first token.
   uint32_t home = kNoInstance;
   uint32_t rank = 0;
   uint64_t matched_bytes = 0;

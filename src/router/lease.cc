@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include <algorithm>
 #include <utility>
 
 #include "prefixroute/router.h"
@@ -32,8 +33,14 @@ void Lease::FirstToken() noexcept {
   state_->RemovePending(slot_, std::exchange(pending_bytes_, 0));
 }
 
+namespace {
+constexpr uint64_t kMaxPromptTokens = uint64_t{1} << 32;  // What is more is no number of tokens.
+}
+
 void Lease::ReportCachedTokens(uint64_t cached_tokens, uint64_t prompt_tokens) noexcept {
   if (state_ == nullptr || std::exchange(reported_, true)) return;
+  prompt_tokens = std::min(prompt_tokens, kMaxPromptTokens);
+  cached_tokens = std::min(cached_tokens, prompt_tokens);
   // A prompt may be longer than the prefix that the router saw: by its share of it.
   const double expected = decision_.prefix_bytes == 0
                               ? 0

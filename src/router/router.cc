@@ -91,7 +91,7 @@ void Keep(std::unique_ptr<State> state) {
   static auto* mutex = new std::mutex;
   static auto* kept = new std::vector<std::unique_ptr<State>>;
   std::lock_guard<std::mutex> lock(*mutex);
-  kept->push_back(std::move(state));
+  if (state != nullptr) kept->push_back(std::move(state));
   const auto ended = [](const std::unique_ptr<State>& other) {
     return other->on_heap() && other->OwnOutstanding() == 0;
   };
@@ -111,7 +111,7 @@ struct Router::Impl {
 
   ~Impl() {
     delete snapshot.load();
-    if (state.OwnOutstanding() != 0) Keep(std::move(shared_state.state_));
+    Keep(state.OwnOutstanding() != 0 ? std::move(shared_state.state_) : nullptr);
   }
 
   // Writers hold `mutex`. Returns the old snapshot when nobody decides by it any more. It must outlive the lock: with
@@ -136,19 +136,17 @@ struct Router::Impl {
   template <typename Reserve>
   absl::StatusOr<Decision> Decide(const Snapshot& current, const RoutingStrategy& strategy, const FleetView& fleet,
                                   int max_lost_races, Reserve reserve) {
+    const internal::PrefixAwareStrategy* learner = current.Learner(strategy);
     const auto decided = [&](const Choice& choice) {
       tally.AddDecision(choice.reason);
-      const internal::PrefixAwareStrategy* learner = current.Learner(strategy);
       if (learner != nullptr && !fleet.key().empty()) {
         learner->Learn(fleet, choice);
         if (const uint32_t learned = tally.AddLearned(); learned != 0) state.CountRequests(learned);
       }
       Decision decision{choice.instance, choice.home, choice.rank, choice.reason};
-      if (learner != nullptr) {
-        decision.prefix_bytes = fleet.key().bytes();
-        decision.matched_bytes = choice.matched_bytes;
-        decision.uncached_bytes = choice.uncached_bytes;
-      }
+      decision.prefix_bytes = learner != nullptr ? fleet.key().bytes() : 0;
+      decision.matched_bytes = choice.matched_bytes;
+      decision.uncached_bytes = choice.uncached_bytes;
       return decision;
     };
     for (int lost_races = 0;; ++lost_races) {
@@ -162,8 +160,9 @@ struct Router::Impl {
         if (!last_try) continue;
       }
       if (!current.options().fail_open) return Refuse(fleet);
-      const Choice open = internal::ChooseLeastOutstanding(fleet, /*bounded=*/false, Reason::kFailOpen);
+      Choice open = internal::ChooseLeastOutstanding(fleet, /*bounded=*/false, Reason::kFailOpen);
       if (open.instance == kNoInstance) return Refuse(fleet);
+      if (learner != nullptr && !fleet.key().empty()) learner->Estimate(fleet, open);
       if (reserve(open.instance, UINT32_MAX, last_try ? UINT32_MAX : open.limit)) return decided(open);
       if (last_try) return Refuse(fleet);
     }
@@ -353,12 +352,20 @@ absl::StatusOr<std::vector<InstanceCost>> Router::Explain(const Request& request
   const FleetView view = loads.empty() ? FleetViewBuilder::OnState(fleet, impl_->state, exclusions.bits(), key, 0)
                                        : FleetViewBuilder::OnLoads(fleet, loads.data(), exclusions.bits(), key, 0);
   const internal::PrefixCosts costs = strategy->CostsOf(view);
-  std::vector<InstanceCost> explained;
+  std::vector<uint32_t> order(fleet.size());
+  order.resize(costs.homes().Order([](uint32_t) { return true; }, order.data(), order.size()));
+  std::vector<InstanceCost> explained(fleet.size());
+  for (size_t place = 0; place < order.size(); ++place) explained[order[place]].rank = static_cast<uint32_t>(place + 1);
   for (uint32_t i = 0; i < fleet.size(); ++i) {
     const internal::ExpectedCache::Part part = costs.cache().Of(i);
-    explained.push_back({i, fleet.nodes().weights[i] == 0 ? 0 : costs.homes().RankOf(i), view.eligible(i),
-                         costs.Of(i, part.expected), part.matched, costs.UncachedBytes(part.expected),
-                         view.pending_bytes(i), view.outstanding(i)});
+    explained[i] = {i,
+                    explained[i].rank,
+                    view.eligible(i),
+                    costs.Of(i, part.expected),
+                    part.matched,
+                    costs.UncachedBytes(part.expected),
+                    view.pending_bytes(i),
+                    view.outstanding(i)};
   }
   return explained;
 }
@@ -406,8 +413,8 @@ RouterStats Router::Stats() const {
     const uint32_t slot = fleet.slots()[i];
     const internal::CacheReport& report = impl_->state.CacheReportOf(slot);
     stats.instances.push_back({instance.id, instance.weight, instance.max_outstanding, impl_->state.Outstanding(slot),
-                               impl_->state.Pending(slot) + impl_->state.OthersPending(slot), fleet.draining()[i] != 0,
-                               report.prompt.load(), report.cached.load(), report.expected.load()});
+                               impl_->state.Pending(slot), fleet.draining()[i] != 0, report.prompt.load(),
+                               report.cached.load(), report.expected.load()});
   }
   stats.outstanding = impl_->state.TotalOutstanding();
   impl_->tally.SumInto(stats);

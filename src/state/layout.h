@@ -40,7 +40,7 @@ struct alignas(kBlockAlignment) BlockHeader {
 };
 
 // What a slot has beside its cells: written by those who choose the instance, read by all who decide. FleetView knows
-// where the first five are.
+// where the first four are.
 struct SlotHead {
   std::atomic<uint64_t> word;              // Count's.
   std::atomic<int64_t> pending;            // Bytes.
@@ -69,6 +69,7 @@ struct IdRecord {
 struct Layout {
   explicit constexpr Layout(const SharedStateShape& shape)
       : slot_count(2 * shape.max_instances),
+        prefix_entries(shape.prefix_entries),
         owners_offset(sizeof(BlockHeader)),
         slots_offset(Aligned(owners_offset + sizeof(uint64_t) * shape.max_owners)),
         slot_stride(Aligned(sizeof(SlotHead) + 2 * sizeof(uint64_t) * shape.max_owners)),
@@ -78,6 +79,7 @@ struct Layout {
         bytes(memory_offset + sizeof(PrefixEntry) * shape.prefix_entries) {}
 
   uint32_t slot_count;
+  uint32_t prefix_entries;
   size_t owners_offset;
   size_t slots_offset;
   size_t slot_stride;  // Slots don't share cache lines: threads that choose different instances write different lines.

@@ -19,6 +19,7 @@ namespace prefixroute::internal {
 namespace {
 
 constexpr uint64_t kHeapToken = 1;
+constexpr uint64_t kUnknownWork = 1024;  // Bytes.
 // Another process changes membership in microseconds, milliseconds for the greatest fleets. One that is still at it
 // after so many turns, two seconds, has ended. Sleeps, for yields alone would take many times that on a busy machine.
 constexpr int kGuardYields = 1'000;
@@ -204,12 +205,15 @@ void State::ReportLoad(uint32_t slot, const EngineLoad& load) {
   SlotHead& head = HeadOf(slot);
   const uint32_t own = Outstanding(slot);
   head.others.store(load.outstanding > own ? load.outstanding - own : 0, std::memory_order_relaxed);
-  const uint64_t waiting_bytes = uint64_t{std::min(load.waiting, load.outstanding)} * MeanWork(slot);
+  // Who has served nobody yet has no mean.
+  const uint64_t mean = std::max(MeanWork(slot), kUnknownWork);
+  const uint64_t waiting_bytes = uint64_t{std::min(load.waiting, load.outstanding)} * mean;
   const uint64_t own_pending = Pending(slot);
   head.others_pending.store(waiting_bytes > own_pending ? waiting_bytes - own_pending : 0, std::memory_order_relaxed);
 }
 
 void State::ReportCache(uint32_t slot, uint64_t prompt_tokens, uint64_t cached_tokens, uint64_t expected_tokens) {
+  if (!OwnsColumn()) return;
   CacheReport& report = CacheReportOf(slot);
   report.prompt.fetch_add(prompt_tokens, std::memory_order_relaxed);
   report.cached.fetch_add(cached_tokens, std::memory_order_relaxed);
@@ -266,9 +270,9 @@ uint64_t State::PartOf(uint32_t column) const {
 void State::FreeColumn(uint32_t column) {
   for (uint32_t slot = 0; slot < layout_.slot_count; ++slot) {
     Count count = CountOf(slot);
+    HeadOf(slot).pending.fetch_sub(PendingOf(slot, column).exchange(0));
     count.ReleaseAll(column);
     count.SetMember(column, false);
-    HeadOf(slot).pending.fetch_sub(PendingOf(slot, column).exchange(0));
   }
   OwnerToken(column).store(0);
 }

@@ -49,7 +49,9 @@ class State {
 
   // Bytes that an instance has yet to prefill. Added after a reservation, taken away before its release: who dies
   // between two of the writes leaves a request's bytes too many or too few, until the slot has a new instance.
-  void AddPending(uint32_t slot, uint64_t bytes) { ChangePending(slot, static_cast<int64_t>(bytes)); }
+  void AddPending(uint32_t slot, uint64_t bytes) {
+    if (OwnsColumn()) ChangePending(slot, static_cast<int64_t>(bytes));
+  }
   void RemovePending(uint32_t slot, uint64_t bytes) {
     if (OwnsColumn()) ChangePending(slot, -static_cast<int64_t>(bytes));
   }
@@ -60,7 +62,6 @@ class State {
 
   // The engine's own report: what exceeds the owners' account is others'.
   void ReportLoad(uint32_t slot, const EngineLoad& load);
-  uint64_t OthersPending(uint32_t slot) const { return HeadOf(slot).others_pending.load(std::memory_order_relaxed); }
   uint32_t Others(uint32_t slot) const { return HeadOf(slot).others.load(std::memory_order_relaxed); }
 
   void ReportCache(uint32_t slot, uint64_t prompt_tokens, uint64_t cached_tokens, uint64_t expected_tokens);
@@ -68,7 +69,7 @@ class State {
     return reinterpret_cast<CacheReport*>(base_ + layout_.reports_offset)[slot];
   }
 
-  // The mean of the bytes that a request found uncached there: the last 16 or so count. 0 before the first.
+  // The mean of the bytes that a request found uncached there: the last 16 or so count.
   uint64_t MeanWork(uint32_t slot) const { return HeadOf(slot).work.load(std::memory_order_relaxed) / kWorkUnit; }
   void NoteWork(uint32_t slot, uint64_t bytes) {
     std::atomic<uint64_t>& work = HeadOf(slot).work;
@@ -79,7 +80,7 @@ class State {
 
   // What prefixes were seen, by requests so far, and where they were sent.
   PrefixMemory memory() const {
-    return PrefixMemory(reinterpret_cast<PrefixEntry*>(base_ + layout_.memory_offset), header().prefix_entries);
+    return PrefixMemory(reinterpret_cast<PrefixEntry*>(base_ + layout_.memory_offset), layout_.prefix_entries);
   }
   uint32_t requests() const { return static_cast<uint32_t>(header().requests.load(std::memory_order_relaxed)); }
   void CountRequests(uint32_t count) { header().requests.fetch_add(count, std::memory_order_relaxed); }

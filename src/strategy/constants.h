@@ -25,6 +25,10 @@ inline constexpr double kHomesPerShare = 4;
 // a router sees are not taken for all there is.
 inline constexpr double kUnseenRequests = 2;
 
+// How often a part is seen lately, for each of its homes, before they are all taken to have it. Without this, a prompt
+// that all send stays on the two or three instances that had it first, however busy.
+inline constexpr double kSeenPerHome = 4;
+
 // The chance that the home of a prefix has it cached though this router did not send it there. For a lone router just
 // enough that the home is the first choice for what was never seen; for one of very many, more than half, and no more:
 // where replicas trust the home too much, they pile up there without seeing each other.

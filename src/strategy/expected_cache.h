@@ -2,13 +2,15 @@
 //
 // How much of a prefix each instance is expected to have cached.
 //
-// What was sent there lately it has: to the deepest depth that the memory knows it as a holder of. The prefix's home
-// may have more of it than this router knows: another replica of the gateway may have sent it there. With the chance
-// `other_replicas` it has all.
+// What was sent there lately it has: to the deepest depth that the memory knows it as a holder of. A part that is seen
+// often, or has more holders than the memory has room for, is hot, and all its homes are taken to have it: who has it
+// not will, after one miss. The prefix's home may have more of it than this router knows, for another replica of the
+// gateway may have sent it there: with the chance `other_replicas` it has all.
 
 #ifndef PREFIXROUTE_SRC_STRATEGY_EXPECTED_CACHE_H_
 #define PREFIXROUTE_SRC_STRATEGY_EXPECTED_CACHE_H_
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -18,6 +20,8 @@
 #include "src/fleet/fleet.h"
 #include "src/state/prefix_memory.h"
 #include "src/state/state.h"
+#include "src/strategy/constants.h"
+#include "src/strategy/nested_homes.h"
 
 namespace prefixroute::internal {
 
@@ -34,7 +38,9 @@ class ExpectedCache {
 
   // O(depths * kHolders * parts).
   ExpectedCache(const PrefixKey& key, const PrefixEntries& entries, const Fleet& fleet, const State& state,
-                uint32_t home, double other_replicas) {
+                const NestedHomes& homes, uint32_t now, double other_replicas) {
+    if (const size_t i = homes.everywhere(); i != NestedHomes::kNone && IsHot(entries[i], now, fleet.size()))
+      everywhere_ = key.depth(i);
     for (size_t i = key.depth_count(); i-- > 0 && count_ < kParts;) {
       if (entries[i] == nullptr) continue;
       for (const std::atomic<uint64_t>& place : entries[i]->holders) {
@@ -46,22 +52,25 @@ class ExpectedCache {
         if (Find(instance) == nullptr) Add(instance, key.depth(i));
       }
     }
-    if (home == kNoInstance) return;
-    Part* part = Find(home);
-    if (part == nullptr) part = Add(home, 0);
-    part->expected += other_replicas * (static_cast<double>(key.bytes()) - part->expected);
+    for (const uint32_t* home = homes.begin(); home != homes.end() && count_ < kParts; ++home) {
+      const size_t i = homes.DeepestOf(home);
+      if (IsHot(entries[i], now, homes.end() - homes.begin())) Expect(*home, static_cast<double>(key.depth(i)), 1);
+    }
+    if (homes.home() != kNoInstance) Expect(homes.home(), static_cast<double>(key.bytes()), other_replicas);
   }
 
   // Those that should have something.
   const Part* begin() const { return parts_.data(); }
   const Part* end() const { return parts_.data() + count_; }
 
-  // Of an instance that isn't among them, 0.
+  // Bytes that all others should have.
+  double everywhere() const { return static_cast<double>(everywhere_); }
+
   Part Of(uint32_t instance) const {
     for (const Part& part : *this) {
       if (part.instance == instance) return part;
     }
-    return {instance, 0, 0};
+    return {instance, 0, everywhere()};
   }
 
  private:
@@ -72,12 +81,28 @@ class ExpectedCache {
     return nullptr;
   }
   Part* Add(uint32_t instance, uint64_t matched) {
-    parts_[count_] = {instance, matched, static_cast<double>(matched)};
+    parts_[count_] = {instance, matched, static_cast<double>(std::max(matched, everywhere_))};
     return &parts_[count_++];
   }
+  void Expect(uint32_t instance, double bytes, double probability) {
+    Part* part = Find(instance);
+    if (part == nullptr) part = Add(instance, 0);
+    if (bytes > part->expected) part->expected += probability * (bytes - part->expected);
+  }
+  // Whether all of the part's `homes` are taken to have it.
+  static bool IsHot(const PrefixEntry* entry, uint32_t now, size_t homes) {
+    if (entry == nullptr) return false;
+    if (static_cast<double>(entry->SeenAt(now)) >= kSeenPerHome * static_cast<double>(homes * DecayedCount::kUnit)) {
+      return true;
+    }
+    return std::all_of(entry->holders.begin(), entry->holders.end(), [](const std::atomic<uint64_t>& holder) {
+      return Holder::IsSet(holder.load(std::memory_order_relaxed));
+    });
+  }
 
-  // The deepest first; who holds less than so many others is none to choose. An entry may go beyond by its holders, and
-  // there is the home.
+  uint64_t everywhere_ = 0;
+  // The deepest first; of those that hold less than so many others, none is looked at. An entry may go beyond by its
+  // holders, and there is the home.
   static constexpr size_t kParts = 64;
   std::array<Part, kParts + PrefixEntry::kHolders + 1> parts_;
   size_t count_ = 0;

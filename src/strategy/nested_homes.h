@@ -34,7 +34,11 @@ class NestedHomes {
     bool narrowed = false;
     for (size_t i = 0; i < key.depth_count() && left > 1; ++i) {
       const size_t needed = wanted(i);
-      if (needed >= left || needed > kMaxCandidates) continue;
+      if (needed >= left || needed > kMaxCandidates) {
+        if (!narrowed) everywhere_ = i;
+        for (size_t c = 0; narrowed && c < left; ++c) deepest_[c] = i;
+        continue;
+      }
       const uint64_t fingerprint = key.fingerprint(i);
       if (!narrowed) {
         left = count_ = RendezvousOrder(nodes, fingerprint, has_weight, candidates_.data(), needed);
@@ -44,6 +48,7 @@ class NestedHomes {
         SortFirst(left, fingerprint);
         left = needed;
       }
+      for (size_t c = 0; c < left; ++c) deepest_[c] = i;
     }
     if (narrowed && left > 1) SortFirst(left, key.value());
     home_ = count_ != 0 ? candidates_[0] : RendezvousFirst(nodes, order_, has_weight);
@@ -55,6 +60,12 @@ class NestedHomes {
   // The homes of the parts, the deepest first. Empty where each part needs all instances.
   const uint32_t* begin() const { return candidates_.data(); }
   const uint32_t* end() const { return candidates_.data() + count_; }
+
+  // The index of the deepest depth whose part `candidate`, from begin() to end(), is a home of.
+  size_t DeepestOf(const uint32_t* candidate) const { return deepest_[candidate - begin()]; }
+  // That of the deepest part that all instances are homes of; kNone where there is none.
+  static constexpr size_t kNone = SIZE_MAX;
+  size_t everywhere() const { return everywhere_; }
 
   // The prefix's own order: the homes of its parts, then all others. `index` has weight. O(instances).
   uint32_t RankOf(uint32_t index) const {
@@ -87,7 +98,9 @@ class NestedHomes {
   uint64_t order_;
   uint32_t home_;
   size_t count_ = 0;
+  size_t everywhere_ = kNone;
   std::array<uint32_t, kMaxCandidates> candidates_;
+  std::array<size_t, kMaxCandidates> deepest_;
 };
 
 }  // namespace prefixroute::internal

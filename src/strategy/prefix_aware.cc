@@ -43,9 +43,9 @@ PrefixCosts::PrefixCosts(const FleetView& view, const Fleet& fleet, const State&
       fleet_(fleet),
       entries_(LookUp(view.key(), state.memory())),
       homes_(HomesOf(view, entries_, state.requests())),
-      cache_(view.key(), entries_, fleet, state, homes_.home(), OtherReplicas(gateway_replicas)),
+      cache_(view.key(), entries_, fleet, state, homes_, state.requests(), OtherReplicas(gateway_replicas)),
       bytes_(static_cast<double>(view.key().bytes())) {
-  uint64_t pending = 0;
+  Uint128 pending = 0;
   uint64_t work = 0;
   uint32_t workers = 0;
   uint32_t eligible = 0;
@@ -57,14 +57,14 @@ PrefixCosts::PrefixCosts(const FleetView& view, const Fleet& fleet, const State&
     work += mean;
     workers += mean != 0 ? 1 : 0;
   }
-  mean_work_ = workers == 0 ? bytes_ : static_cast<double>(work) / workers;
-  lambda_ = eligible == 0 ? 1 : 1 + static_cast<double>(pending) / eligible / mean_work_;
+  mean_work_ = workers == 0 ? bytes_ : std::max(1.0, static_cast<double>(work) / workers);
+  waiting_ = eligible == 0 ? 0 : static_cast<double>(pending) / eligible / mean_work_;
 }
 
 double PrefixCosts::Of(uint32_t instance, double expected) const {
   const double factor = fleet_.load_factors()[instance];
   return Soft(factor * static_cast<double>(view_.pending_bytes(instance))) +
-         kOutstandingShare * mean_work_ * factor * view_.outstanding(instance) + lambda_ * (bytes_ - expected);
+         kOutstandingShare * mean_work_ * factor * view_.outstanding(instance) + (1 + waiting_) * (bytes_ - expected);
 }
 
 Choice PrefixAwareStrategy::Choose(const FleetView& view) const noexcept {
@@ -73,7 +73,6 @@ Choice PrefixAwareStrategy::Choose(const FleetView& view) const noexcept {
   const PrefixCosts costs = CostsOf(view);
   Choice choice;
   double least = 0;
-  double cached = 0;
   const auto consider = [&](uint32_t i, double expected) {
     if (!view.eligible(i)) return;
     const double cost = costs.Of(i, expected);
@@ -86,22 +85,22 @@ Choice PrefixAwareStrategy::Choose(const FleetView& view) const noexcept {
     }
     choice.instance = i;
     least = cost;
-    cached = expected;
   };
-  // As if nobody had anything, then those that have something: more in the cache is never dearer.
-  for (uint32_t i = 0; i < view.size(); ++i) consider(i, 0);
+  // As if nobody had more than all have, then those that do: more in the cache is never dearer.
+  for (uint32_t i = 0; i < view.size(); ++i) consider(i, costs.cache().everywhere());
   for (const ExpectedCache::Part& part : costs.cache()) consider(part.instance, part.expected);
 
   choice.home = costs.homes().home();
   if (choice.instance == kNoInstance) return choice;
   choice.rank = costs.homes().RankOf(choice.instance);
-  choice.matched_bytes = costs.cache().Of(choice.instance).matched;
-  choice.uncached_bytes = costs.UncachedBytes(cached);
+  const ExpectedCache::Part chosen = costs.cache().Of(choice.instance);
+  choice.matched_bytes = chosen.matched;
+  choice.uncached_bytes = costs.UncachedBytes(chosen.expected);
   if (choice.instance == choice.home) {
     choice.reason = Reason::kHome;
   } else if (!view.available(choice.home)) {
     choice.reason = Reason::kDivertedUnavailable;
-  } else if (choice.matched_bytes > costs.cache().Of(choice.home).matched) {
+  } else if (chosen.expected > costs.cache().Of(choice.home).expected) {
     choice.reason = Reason::kHolder;
   } else {
     choice.reason = Reason::kDivertedByLoad;
@@ -109,12 +108,19 @@ Choice PrefixAwareStrategy::Choose(const FleetView& view) const noexcept {
   return choice;
 }
 
+void PrefixAwareStrategy::Estimate(const FleetView& view, Choice& choice) const noexcept {
+  const PrefixCosts costs = CostsOf(view);
+  const ExpectedCache::Part chosen = costs.cache().Of(choice.instance);
+  choice.matched_bytes = chosen.matched;
+  choice.uncached_bytes = costs.UncachedBytes(chosen.expected);
+}
+
 void PrefixAwareStrategy::Learn(const FleetView& view, const Choice& choice) const noexcept {
   const uint32_t slot = fleet_.slots()[choice.instance];
   const Holder holder = {slot, state_.CacheGeneration(slot), state_.requests()};
   PrefixMemory memory = state_.memory();
   for (size_t i = 0; i < view.key().depth_count(); ++i) memory.Note(view.key().fingerprint(i), holder);
-  if (choice.reason != Reason::kFailOpen) state_.NoteWork(slot, choice.uncached_bytes);
+  state_.NoteWork(slot, choice.uncached_bytes);
 }
 
 }  // namespace prefixroute::internal

@@ -2,21 +2,22 @@
 //
 // PREFIX_AWARE: the instance that will be through with the request, and with what waits behind it, for the least work.
 //
-//   cost = soft(pending) + kOutstandingShare * m * outstanding + lambda * uncached        in bytes of prompt
-//   soft(x) = x^2 / (x + kFreeBytes)             lambda = 1 + P / m
+//   cost = soft(pending) + kOutstandingShare * m * outstanding + (1 + P / m) * uncached        in bytes of prompt
+//   soft(x) = x^2 / (x + kFreeBytes)
 //
 // pending: prompt bytes that the instance has yet to prefill; uncached: those of this request that it is not expected
-// to have cached (expected_cache.h); m: what a request finds uncached, lately and on the mean; P: the mean of pending
-// over the instances. Loads count per weight.
+// to have cached (expected_cache.h); m: what a request finds uncached, lately and on the mean; P:
+// the mean of pending over the instances. What an instance has to do already counts per weight; weight is capacity, not
+// speed, so the request's own work is the same everywhere.
 //
-// - An engine prefills what waits in one batch, so a few KiB delay nobody: diverting for them would only cost hits.
-// That
-//   is soft().
-// - A miss delays not this request alone, but all that come behind it. In a queue (Little; M/G/1) those are 1 / (1 -
-// rho)
-//   requests, which is 1 + the mean number that wait, and P / m is that number, measured. So an idle fleet diverts
-//   freely and a busy one guards its caches.
-// - Decoding takes time too: each request outstanding counts as some of the work that a request brings.
+// soft: an engine prefills what waits in one batch, so a few KiB delay nobody, and diverting for them would only cost
+// hits.
+//
+// 1 + P / m: a miss delays not this request alone, but all that come behind it. In a queue (Little; M/G/1) those are
+// 1/(1-rho) requests, which is 1 + the mean number that wait, and P/m is that number, measured. So an idle fleet
+// diverts freely, and a busy one guards its caches.
+//
+// outstanding: decoding takes time too. Each request counts as some of the work that a request brings.
 
 #ifndef PREFIXROUTE_SRC_STRATEGY_PREFIX_AWARE_H_
 #define PREFIXROUTE_SRC_STRATEGY_PREFIX_AWARE_H_
@@ -51,7 +52,7 @@ class PrefixCosts {
   ExpectedCache cache_;
   double bytes_;
   double mean_work_;  // m
-  double lambda_;
+  double waiting_;    // P / m
 };
 
 class PrefixAwareStrategy final : public RoutingStrategy {
@@ -60,8 +61,12 @@ class PrefixAwareStrategy final : public RoutingStrategy {
   PrefixAwareStrategy(const Fleet& fleet, State& state, uint32_t gateway_replicas)
       : fleet_(fleet), state_(state), gateway_replicas_(gateway_replicas) {}
 
-  // Three passes over the instances, and a look into the memory for each depth of the prefix.
+  // Three passes over the instances, four where it goes to none of the prefix's homes, and a look into the memory for
+  // each depth of the prefix.
   Choice Choose(const FleetView& view) const noexcept override;
+
+  // What the instance, chosen by others, should have cached of a prefix that isn't empty.
+  void Estimate(const FleetView& view, Choice& choice) const noexcept;
 
   // The request, whose key isn't empty, was sent as chosen. O(depths).
   void Learn(const FleetView& view, const Choice& choice) const noexcept;

@@ -60,7 +60,7 @@ std::vector<Instance> Equals() {
 
 std::vector<Instance> Weights() {
   std::vector<Instance> instances = Equals();
-  const double weights[] = {1, 0.7, 3.14159, 0, 2, 1.0 / 3, 10};
+  const double weights[] = {1, 2, 5, 7, 10, 3, 1};
   for (size_t i = 0; i < instances.size(); ++i) instances[i].weight = weights[i];
   return instances;
 }

@@ -108,6 +108,24 @@ TEST(PrefixAwareTest, IsFarAheadOfRulesThatDoNotLookAtPrefixes) {
   }
 }
 
+// Where all is cached everywhere, or nearly all, only the load is left to go by.
+TEST(PrefixAwareTest, APromptThatAllSendDoesNotPileUp) {
+  for (const uint32_t own_tokens : {0, 64}) {
+    SCOPED_TRACE("tokens of its own: " + std::to_string(own_tokens));
+    LongContext workload;
+    workload.applications = 1;
+    workload.prefix_tokens = own_tokens == 0 ? 200 : 4000;
+    workload.mean_question_tokens = own_tokens;
+    workload.mean_output_tokens = 300;
+    workload.rate = 180;
+    workload.seconds = 60;
+    const Trace trace = GenerateLongContext(workload);
+    const FleetResult own = SimulateRule(trace, "prefix_aware", {});
+    EXPECT_LE(own.MeanTtftUs(), 1.05 * SimulateRule(trace, "least_outstanding", {}).MeanTtftUs());
+    EXPECT_LE(Busiest(own), 1.1);
+  }
+}
+
 TEST(PrefixAwareTest, LoadsInstancesEvenly) {
   for (const auto& [name, trace] : Workloads()) {
     EXPECT_LE(Busiest(SimulateRule(trace, "prefix_aware", Warm())), 1.1) << name;
