@@ -26,7 +26,7 @@ if [ -n "${PREFIXROUTE_TRACES:-}" ]; then
     exit 1
   fi
   echo
-  "$replay" --speed=5 --rules=random,least_outstanding,strict --max_prefix_tokens=512,1024,2048 "${traces[@]}"
+  "$replay" --speed=5 --rules=random,least_outstanding,strict,prefix_aware --max_prefix_tokens=512,1024 "${traces[@]}"
 fi
 
 echo

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The table of docs/replay.md, in Markdown: a row a trace, a column a prefix limit in tokens. Each cell is the hit rate,
+# The table of docs/strict_mode.md, in Markdown: a row a trace, a column a prefix limit in tokens. Each cell is the hit rate,
 # and in brackets the busiest instance against the mean.
 #
 #   tools/limits_table.sh build/demo/benchmarks/replay/prefixroute_replay --speed=5 16,128,1024 traces/*.jsonl.gz

@@ -17,7 +17,7 @@ inline constexpr double kMinWeight = 1e-3;
 inline constexpr double kMaxWeight = 1e6;
 // The most requests that a router counts for one instance.
 inline constexpr uint32_t kMaxOutstanding = (uint32_t{1} << 20) - 1;
-// The memory of prefixes: 64 bytes an entry. A prompt of 32 KiB has 25 entries, one of 1 MiB 40; a prefix that many
+// The memory of prefixes: 64 bytes an entry. A prompt of 32 KiB has 24 entries, one of 1 MiB 40; a prefix that many
 // prompts share has its entries once.
 inline constexpr uint32_t kMinPrefixEntries = 1'024;
 inline constexpr uint32_t kDefaultPrefixEntries = 65'536;

@@ -47,8 +47,8 @@ class PREFIXROUTE_EXPORT PrefixKey {
   PrefixKey() {}  // NOLINT(modernize-use-equals-default): what was not written is not read.
 
   // A key from a hash that the host has already, which must cover the prefix and the scope, and use all 64 bits
-  // well (0 counts as 1). It is found again as a whole, or not at all. `bytes` is the prefix's length, at least 1, by
-  // which its work is weighed against that of other requests.
+  // well (0 counts as 1). It is found again as a whole, or not at all. `bytes` is the prefix's length, from 1 to
+  // kMaxMaxPrefixBytes (the nearer of them, if not), by which its work is weighed against that of other requests.
   static PrefixKey FromHash(uint64_t hash, uint64_t bytes = 4096);
 
   bool empty() const { return depth_count_ == 0; }
@@ -86,8 +86,9 @@ class PREFIXROUTE_EXPORT PrefixKey {
 //   fingerprint(d) = F(d) ^ S
 //   value = MixBits(F(last) ^ XXH3_64(the bytes after it)) ^ S, or fingerprint(last) where there are none.
 //
-// Not cryptographic: whoever chooses prompts can make two with one key, and gain a cache miss by it.
-// O(min(prefix.size(), max_prefix_bytes)). Does not allocate.
+// where 0 counts as 1 for both. Not cryptographic: whoever chooses prompts can make two with one key, or displace what
+// is remembered of others' prompts; it costs cache hits, and nothing else. O(min(prefix.size(), max_prefix_bytes)).
+// Does not allocate.
 PREFIXROUTE_EXPORT PrefixKey MakePrefixKey(std::string_view prefix, std::string_view scope = {},
                                            uint64_t max_prefix_bytes = kDefaultMaxPrefixBytes);
 

@@ -13,15 +13,15 @@
 //   lease->Finish();                                   // When it has ended; so does ~Lease.
 //
 // A router has two verbs. Acquire() goes by the router's own count of outstanding requests, and reserves in the same
-// step; the lease gives back. Route() decides by loads that the caller counts, and remembers but where it sent the
+// step; the lease gives back. Route() decides by loads that the caller counts, and remembers only where it sent the
 // prefix: for load balancers that know their connections already.
 //
-// Gateways that share nothing agree on a prefix's home, which follows from its bytes, how much of the traffic begins
-// like it, and the instances' ids and weights. What each of them sees beside that, its own requests, it goes by: see
-// docs/prefix_aware.md. In strict mode (RouterOptions::strict_prefix_bytes) nothing is remembered, and all that counts
-// is bytes, ids, weights and loads; adding or removing an instance moves only the prefixes that it gains or loses.
+// PREFIX_AWARE, the default, estimates what each instance has cached of the prompt, and weighs that against what each
+// has to do (docs/prefix_aware.md). Gateways that share nothing find nearly always the same home for a prefix, which
+// follows from its bytes, how much of the traffic begins like it, and the instances' ids and weights. In strict mode
+// nothing is remembered, and nothing but bytes, ids, weights and loads counts (docs/strict_mode.md).
 //
-// Cost: one pass over the prefix's bytes and three over the instances, without lock, allocation, clock or log.
+// Cost: one pass over the prefix's bytes and up to four over the instances, without lock, allocation, clock or log.
 // docs/performance.md has figures, and the program that makes them.
 
 #ifndef PREFIXROUTE_ROUTER_H_
@@ -85,7 +85,7 @@ struct Request {
   // A ready key, in place of `prefix` and `scope`, which are not read then.
   const PrefixKey* key = nullptr;
   // Instances that must not be chosen, by id (unknown ones are ignored) and by index: those that failed this request,
-  // or all outside a subset.
+  // or all outside a subset. One that fails every request looks idle, and draws more: see SetDraining().
   absl::Span<const std::string_view> exclude;
   absl::Span<const uint32_t> exclude_indexes;
   // Chooses for this request, in place of the router's own.
@@ -226,9 +226,9 @@ class PREFIXROUTE_EXPORT Router {
   absl::StatusOr<Lease> Acquire(const Request& request);
 
   // The first `out.size()` instances in the prefix's own order, draining and excluded ones and those of weight 0 left
-  // out: where the request should go, and where next if that fails. Loads don't count. Returns how many it wrote.
-  // The first is the home. An empty prefix gets a random order. InvalidArgument: an excluded index or the request's
-  // strategy is wrong. O(prefix + (instances + exclude) * log(instances)).
+  // out: its home, and where next if that fails. Neither loads nor what is cached count. Returns how many it wrote. An
+  // empty prefix gets a random order. InvalidArgument: an excluded index or the request's strategy is wrong.
+  // O(prefix + (instances + exclude) * log(instances)).
   absl::StatusOr<size_t> Rank(const Request& request, absl::Span<uint32_t> out) const;
 
   // Makes `instances` the whole fleet. Kept ids keep their counts and stay draining; removed ones take no new
@@ -239,8 +239,8 @@ class PREFIXROUTE_EXPORT Router {
   // Unavailable, with a SharedState: another router has been changing membership for two seconds.
   absl::Status SetInstances(absl::Span<const Instance> instances);
 
-  // A draining instance takes no new requests, and keeps its count and its place in every order. NotFound where there
-  // is no such instance.
+  // A draining instance takes no new requests, and keeps its count and its place in every order: for one that is to
+  // end, or that fails. NotFound where there is no such instance.
   absl::Status SetDraining(std::string_view id, bool draining);
 
   // What the engine itself says of its load, as often as you hear of it. What exceeds the router's own account is

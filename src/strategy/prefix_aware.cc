@@ -34,7 +34,7 @@ double OtherReplicas(uint32_t gateway_replicas) {
   return kHomeAlone + (kHomeAmongMany - kHomeAlone) * (1 - 1.0 / gateway_replicas);
 }
 
-double Soft(double bytes) { return bytes * bytes / (bytes + kFreeBytes); }
+double Soft(double bytes) { return bytes == 0 ? 0 : bytes * bytes / (bytes + kFreeBytes); }
 
 }  // namespace
 
@@ -74,7 +74,6 @@ Choice PrefixAwareStrategy::Choose(const FleetView& view) const noexcept {
   Choice choice;
   double least = 0;
   const auto consider = [&](uint32_t i, double expected) {
-    if (!view.eligible(i)) return;
     const double cost = costs.Of(i, expected);
     if (choice.instance != kNoInstance) {
       if (cost > least) return;
@@ -83,6 +82,7 @@ Choice PrefixAwareStrategy::Choose(const FleetView& view) const noexcept {
         return;
       }
     }
+    if (!view.eligible(i)) return;
     choice.instance = i;
     least = cost;
   };

@@ -70,16 +70,16 @@ class Replay:
             self.carried[workload] = low
         return self.carried[workload]
 
-    def seeds(self, workload, load, rules, flags=()):
-        """Means over SEEDS: {rule: {"mean", "p50", "p90", "p99", "hits", "busiest"}}."""
+    def seeds(self, workload, load, rules, flags=(), seeds=SEEDS):
+        """Means over seeds: {rule: {"mean", "p50", "p90", "p99", "hits", "busiest"}}."""
         means = {}
-        for seed in SEEDS:
+        for seed in seeds:
             speed = load * self.capacity(workload)
             for rule, row in self.run(workload, speed, rules, [f"--seed={seed}", *flags]).items():
                 figures = dict(row["ttft_seconds"], hits=row["hit_rate"], busiest=row["busiest"])
                 mean = means.setdefault(rule, dict.fromkeys(figures, 0.0))
                 for name, value in figures.items():
-                    mean[name] += value / len(SEEDS)
+                    mean[name] += value / len(seeds)
         return means
 
 
