@@ -39,8 +39,10 @@ class ExpectedCache {
   // O(depths * kHolders * parts).
   ExpectedCache(const PrefixKey& key, const PrefixEntries& entries, const Fleet& fleet, const State& state,
                 const NestedHomes& homes, uint32_t now, double other_replicas) {
-    if (const size_t i = homes.everywhere(); i != NestedHomes::kNone && IsHot(entries[i], now, fleet.size()))
-      everywhere_ = key.depth(i);
+    const size_t everywhere = homes.everywhere();
+    if (everywhere != NestedHomes::kNone && IsHot(entries[everywhere], now, fleet.size())) {
+      everywhere_ = key.depth(everywhere);
+    }
     for (size_t i = key.depth_count(); i-- > 0 && count_ < kParts;) {
       if (entries[i] == nullptr) continue;
       for (const std::atomic<uint64_t>& place : entries[i]->holders) {
