@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The constants of PREFIX_AWARE, and why they are so. tools/sweep_constants.py tries others on simulated fleets;
-// docs/prefix_aware.md has what it found. Around all of them the ground is flat: half or double changes the mean time
-// to the first token by some percent.
+// The constants of PREFIX_AWARE, and why they are so. benchmarks/replay/tables/sweep.py tries others on simulated
+// fleets; docs/prefix_aware.md has what it found: the ground is flat, half or double changes TTFT by a percent or two.
 
 #ifndef PREFIXROUTE_SRC_STRATEGY_CONSTANTS_H_
 #define PREFIXROUTE_SRC_STRATEGY_CONSTANTS_H_
@@ -12,13 +11,12 @@ namespace prefixroute::internal {
 // Pending bytes that hardly delay anybody: some 1,000 tokens, an eighth of what an engine prefills in one step.
 inline constexpr double kFreeBytes = 4096;
 
-// What a request outstanding counts, of the work that a request brings. Below 0.15, prompts that are cached nearly
-// whole pile up on few instances, for then only decoding is left to wait for; above 0.3, hits are given up for
-// evenness.
+// What a request outstanding counts, of the work that a request brings. Where prompts are cached nearly whole, only
+// decoding is left to wait for, and this is what spreads them; much more gives up hits for evenness.
 inline constexpr double kOutstandingShare = 0.2;
 
-// Homes that a part of a prefix has, for each instance's worth of traffic that carries it. Less than 2, and replicas of
-// a gateway pile up on the home of what each of them believes to be rare; above 6, hits get fewer.
+// Homes that a part of a prefix has, for each instance's worth of traffic that carries it: more than one, for replicas
+// of a gateway don't see each other pile up on one home; not many more, for each is a cache that must hold the part.
 inline constexpr double kHomesPerShare = 4;
 
 // A part's share is taken of the requests seen lately and of so many more an instance, so that the first requests that
