@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A router's counts in memory that several processes share: nginx workers, pre-forked gateways. With it, bounds hold
-// for all of them together; the counts survive a reload, and those of a killed process can be taken back.
+// A router's counts, and what it remembers of prefixes, in memory that several processes share: nginx workers,
+// pre-forked gateways. With it, bounds hold for all of them together and all know what each has sent where; both
+// survive a reload, and the counts of a killed process can be taken back.
 //
 //   // Once, before the workers are forked:
 //   const size_t bytes = *SharedState::BytesNeeded({});
