@@ -33,7 +33,7 @@ ABSL_FLAG(uint64_t, limit, 0, "requests of each file, or of the generated worklo
 ABSL_FLAG(std::vector<std::string>, rules,
           std::vector<std::string>({"random", "least_outstanding", "strict", "prefix_aware"}),
           "what is simulated, a row each; see below");
-ABSL_FLAG(bool, compare, false, "all rules");
+ABSL_FLAG(bool, compare, false, "all rules that the trace has what it takes for");
 ABSL_FLAG(std::vector<std::string>, max_prefix_tokens,
           std::vector<std::string>({"128", "512", "1024", "4096", "16384"}),
           "how much of a prompt strict PREFIX_AWARE looks at, in tokens of 4 bytes; a row for each");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An instance fails before its first token: try the next in the prefix's own order, so that retries of one prefix meet
-// in one cache again. One that fails every time looks idle, and would draw more: Router::SetDraining() it.
+// An instance fails before its first token: try the best of the others. One that fails every time looks idle, and would
+// draw more: Router::SetDraining() it.
 
 #include <iostream>
 #include <string>

@@ -50,7 +50,7 @@ struct Load {
 struct EngineLoad {
   // Requests that it has, running and waiting, from anybody.
   uint32_t outstanding = 0;
-  // Of those, the ones whose prompt it has not prefilled; 0 where it doesn't say.
+  // Of those, the ones whose prompt it has not prefilled; 0 where it doesn't say, and never more than there are.
   uint32_t waiting = 0;
 };
 

@@ -101,7 +101,7 @@ struct Decision {
   uint32_t rank = 0;  // The instance's place in the prefix's order: 1 for the home; 0 where there is no order.
   Reason reason = Reason::kHome;
   // Of PREFIX_AWARE, not in strict mode: the prefix's bytes, how many of them the instance was sent lately, and how
-  // many it is expected to prefill.
+  // many it is expected to prefill. A home may be expected to have more than it was sent, so the two need not add up.
   uint64_t prefix_bytes = 0;
   uint64_t matched_bytes = 0;
   uint64_t uncached_bytes = 0;
@@ -144,7 +144,8 @@ class PREFIXROUTE_EXPORT Lease {
   // For Stats() alone, which sets it beside what was expected. Once, before Finish(); later calls do nothing.
   void ReportCachedTokens(uint64_t cached_tokens, uint64_t prompt_tokens) noexcept;
 
-  // The request is over: well, badly or cancelled, it is all one. Later calls do nothing. O(1), lock-free.
+  // The request is over: well, badly or cancelled, it is all one; that its prefix was sent there stays remembered.
+  // Later calls do nothing. O(1), lock-free.
   void Finish() noexcept;
 
  private:
@@ -226,9 +227,9 @@ class PREFIXROUTE_EXPORT Router {
   absl::StatusOr<Lease> Acquire(const Request& request);
 
   // The first `out.size()` instances in the prefix's own order, draining and excluded ones and those of weight 0 left
-  // out: its home, and where next if that fails. Neither loads nor what is cached count. Returns how many it wrote. An
-  // empty prefix gets a random order. InvalidArgument: an excluded index or the request's strategy is wrong.
-  // O(prefix + (instances + exclude) * log(instances)).
+  // out: its home, and where next if nothing else counted. Acquire() and Route() with `exclude` go by loads, and by
+  // what is cached, as well. Returns how many it wrote. An empty prefix gets a random order. InvalidArgument: an
+  // excluded index or the request's strategy is wrong. O(prefix + (instances + exclude) * log(instances)).
   absl::StatusOr<size_t> Rank(const Request& request, absl::Span<uint32_t> out) const;
 
   // Makes `instances` the whole fleet. Kept ids keep their counts and stay draining; removed ones take no new

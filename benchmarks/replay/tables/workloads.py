@@ -31,9 +31,11 @@ class Replay:
         self.program = program
         self.directory = directory
         self.carried = {}
-        for trace in TRACES:
-            if not os.path.exists(self._file(trace)):
-                sys.exit(f"{self._file(trace)}: no such file")
+        if not os.access(program, os.X_OK):
+            sys.exit(f"{program}: no program")
+        missing = [self._file(trace) for trace in TRACES if not os.path.exists(self._file(trace))]
+        if missing:
+            sys.exit("no such file: " + ", ".join(missing))
 
     def _file(self, trace):
         return os.path.join(self.directory, trace + ".jsonl.gz")
