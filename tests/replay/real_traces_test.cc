@@ -112,5 +112,33 @@ TEST(ConversationTraceTest, AFixedPrefixThatAllShareIsWorseThanLearnedOnes) {
   EXPECT_LT(precise.MeanTtftUs(), score.MeanTtftUs());
 }
 
+class PrefixAwareOnRealTracesTest : public testing::TestWithParam<const char*> {};
+
+// Each as much faster as it takes to load eight engines.
+TEST_P(PrefixAwareOnRealTracesTest, IsAsFastAsTheBestOfTheOthers) {
+  const std::string path = PathOf(GetParam());
+  if (path.empty()) GTEST_SKIP() << kNotThere << GetParam();
+  Trace trace = Read(path).trace;
+  SmearQuanta(&trace, 1);
+  const bool is_long = std::string(GetParam()).rfind("mooncake", 0) == 0;
+  trace.SpeedUp(is_long ? 3 : 60);
+  const FleetResult own = SimulateRule(trace, "prefix_aware", {});
+  for (const char* rule : {"prefix_tree", "prefix_score", "precise", "precise_2"}) {
+    EXPECT_LE(own.MeanTtftUs(), 1.1 * SimulateRule(trace, rule, {}).MeanTtftUs()) << rule;
+  }
+  for (const char* rule : {"random", "least_outstanding", "bounded_hash"}) {
+    EXPECT_LE(own.MeanTtftUs(), SimulateRule(trace, rule, {}).MeanTtftUs()) << rule;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PrefixAwareOnRealTracesTest,
+                         testing::Values("mooncake_conversation.jsonl.gz", "mooncake_synthetic.jsonl.gz",
+                                         "mooncake_arxiv_1000.jsonl.gz", "tau_airline.jsonl.gz",
+                                         "miniswe_agent.jsonl.gz", "faquad_pt.jsonl.gz", "kdconv_zh.jsonl.gz"),
+                         [](const auto& tested) {
+                           const std::string file = tested.param;
+                           return file.substr(0, file.find('.'));
+                         });
+
 }  // namespace
 }  // namespace prefixroute::replay
