@@ -12,6 +12,7 @@
 #include "benchmarks/replay/smear.h"
 #include "benchmarks/replay/trace_reader.h"
 #include "gtest/gtest.h"
+#include "tests/testing/scale.h"
 
 namespace prefixroute::replay {
 namespace {
@@ -116,6 +117,7 @@ class PrefixAwareOnRealTracesTest : public testing::TestWithParam<const char*> {
 
 // Each as much faster as it takes to load eight engines.
 TEST_P(PrefixAwareOnRealTracesTest, IsAsFastAsTheBestOfTheOthers) {
+  if (PREFIXROUTE_TEST_SANITIZED != 0) GTEST_SKIP() << "a sanitizer would make minutes of it";
   const std::string path = PathOf(GetParam());
   if (path.empty()) GTEST_SKIP() << kNotThere << GetParam();
   Trace trace = Read(path).trace;
