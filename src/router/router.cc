@@ -122,6 +122,17 @@ struct Router::Impl {
     return std::unique_ptr<const Snapshot>(old);
   }
 
+  // Calls `change` with the slot of the instance of that id, which no change of membership takes away meanwhile.
+  template <typename Change>
+  absl::Status WithSlot(std::string_view id, Change change) {
+    ReadGate::Reader reader(gate);
+    const Fleet& fleet = snapshot.load()->fleet();
+    const uint32_t index = fleet.Find(id);
+    if (index == kNoInstance) return NoInstance(id);
+    change(fleet.slots()[index]);
+    return absl::OkStatus();
+  }
+
   absl::Status Refuse(const FleetView& fleet) {
     if (AnyAvailable(fleet)) {
       tally.AddExhausted();
@@ -162,7 +173,7 @@ struct Router::Impl {
       if (!current.options().fail_open) return Refuse(fleet);
       Choice open = internal::ChooseLeastOutstanding(fleet, /*bounded=*/false, Reason::kFailOpen);
       if (open.instance == kNoInstance) return Refuse(fleet);
-      if (learner != nullptr && !fleet.key().empty()) learner->Estimate(fleet, open);
+      if (learner != nullptr && !fleet.key().empty()) learner->CostsOf(fleet).Estimate(open);
       if (reserve(open.instance, UINT32_MAX, last_try ? UINT32_MAX : open.limit)) return decided(open);
       if (last_try) return Refuse(fleet);
     }
@@ -255,7 +266,7 @@ absl::StatusOr<size_t> Router::Rank(const Request& request, absl::Span<uint32_t>
   const auto available = [&](uint32_t i) { return view.available(i); };
   const internal::PrefixAwareStrategy* strategy = current.Learner(current.StrategyFor(request));
   if (strategy != nullptr && !key.empty()) {
-    return strategy->CostsOf(view).homes().Order(available, out.data(), out.size());
+    return strategy->HomesOf(view).Order(available, out.data(), out.size());
   }
   return RendezvousOrder(fleet.nodes(), key.empty() ? RandomOf(request) : key.value(), available, out.data(),
                          out.size());
@@ -316,21 +327,11 @@ absl::Status Router::SetDraining(std::string_view id, bool draining) {
 }
 
 absl::Status Router::ReportLoad(std::string_view id, const EngineLoad& load) {
-  ReadGate::Reader reader(impl_->gate);
-  const Fleet& fleet = impl_->snapshot.load()->fleet();
-  const uint32_t index = fleet.Find(id);
-  if (index == kNoInstance) return NoInstance(id);
-  impl_->state.ReportLoad(fleet.slots()[index], load);
-  return absl::OkStatus();
+  return impl_->WithSlot(id, [&](uint32_t slot) { impl_->state.ReportLoad(slot, load); });
 }
 
 absl::Status Router::ForgetCache(std::string_view id) {
-  ReadGate::Reader reader(impl_->gate);
-  const Fleet& fleet = impl_->snapshot.load()->fleet();
-  const uint32_t index = fleet.Find(id);
-  if (index == kNoInstance) return NoInstance(id);
-  impl_->state.ForgetCache(fleet.slots()[index]);
-  return absl::OkStatus();
+  return impl_->WithSlot(id, [&](uint32_t slot) { impl_->state.ForgetCache(slot); });
 }
 
 absl::StatusOr<std::vector<InstanceCost>> Router::Explain(const Request& request, absl::Span<const Load> loads) const {

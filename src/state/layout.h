@@ -6,9 +6,8 @@
 //   ids: one for each slot | CacheReports: one for each slot | memory of prefixes
 //
 // A slot is one incarnation of an instance. There are twice as many as instances, so that a fleet can be replaced
-// as a whole while every old instance still has open leases. The memory of prefixes
-// (prefix_memory.h) comes last, so that it may stay untouched, and take no pages. All zeros but the header is an empty
-// block.
+// as a whole while every old instance still has open leases. The memory of prefixes (prefix_memory.h) comes last, so
+// that it may stay untouched, and take no pages. All zeros but the header is an empty block.
 
 #ifndef PREFIXROUTE_SRC_STATE_LAYOUT_H_
 #define PREFIXROUTE_SRC_STATE_LAYOUT_H_

@@ -34,21 +34,21 @@ class NestedHomes {
     bool narrowed = false;
     for (size_t i = 0; i < key.depth_count() && left > 1; ++i) {
       const size_t needed = wanted(i);
-      if (needed >= left || needed > kMaxCandidates) {
-        if (!narrowed) everywhere_ = i;
-        for (size_t c = 0; narrowed && c < left; ++c) deepest_[c] = i;
-        continue;
+      if (needed < left && needed <= kMaxCandidates) {
+        if (narrowed) {
+          SortFirst(left, key.fingerprint(i));
+          left = needed;
+        } else {
+          order_ = key.fingerprint(i);
+          left = count_ = RendezvousOrder(nodes, order_, has_weight, candidates_.data(), needed);
+          narrowed = true;
+        }
       }
-      const uint64_t fingerprint = key.fingerprint(i);
-      if (!narrowed) {
-        left = count_ = RendezvousOrder(nodes, fingerprint, has_weight, candidates_.data(), needed);
-        order_ = fingerprint;
-        narrowed = true;
+      if (narrowed) {
+        std::fill_n(deepest_.begin(), left, i);
       } else {
-        SortFirst(left, fingerprint);
-        left = needed;
+        everywhere_ = i;
       }
-      for (size_t c = 0; c < left; ++c) deepest_[c] = i;
     }
     if (narrowed && left > 1) SortFirst(left, key.value());
     home_ = count_ != 0 ? candidates_[0] : RendezvousFirst(nodes, order_, has_weight);

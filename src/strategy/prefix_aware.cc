@@ -19,7 +19,7 @@ PrefixEntries LookUp(const PrefixKey& key, const PrefixMemory& memory) {
   return entries;
 }
 
-NestedHomes HomesOf(const FleetView& view, const PrefixEntries& entries, uint32_t now) {
+NestedHomes FindHomes(const FleetView& view, const PrefixEntries& entries, uint32_t now) {
   const double instances = view.size();
   const double all = static_cast<double>(DecayedCount::OfAll(now)) +
                      kUnseenRequests * instances * static_cast<double>(DecayedCount::kUnit);
@@ -41,9 +41,10 @@ double Soft(double bytes) { return bytes == 0 ? 0 : bytes * bytes / (bytes + kFr
 PrefixCosts::PrefixCosts(const FleetView& view, const Fleet& fleet, const State& state, uint32_t gateway_replicas)
     : view_(view),
       fleet_(fleet),
+      now_(state.requests()),
       entries_(LookUp(view.key(), state.memory())),
-      homes_(HomesOf(view, entries_, state.requests())),
-      cache_(view.key(), entries_, fleet, state, homes_, state.requests(), OtherReplicas(gateway_replicas)),
+      homes_(FindHomes(view, entries_, now_)),
+      cache_(view.key(), entries_, fleet, state, homes_, now_, OtherReplicas(gateway_replicas)),
       bytes_(static_cast<double>(view.key().bytes())) {
   Uint128 pending = 0;
   uint64_t work = 0;
@@ -93,14 +94,12 @@ Choice PrefixAwareStrategy::Choose(const FleetView& view) const noexcept {
   choice.home = costs.homes().home();
   if (choice.instance == kNoInstance) return choice;
   choice.rank = costs.homes().RankOf(choice.instance);
-  const ExpectedCache::Part chosen = costs.cache().Of(choice.instance);
-  choice.matched_bytes = chosen.matched;
-  choice.uncached_bytes = costs.UncachedBytes(chosen.expected);
+  costs.Estimate(choice);
   if (choice.instance == choice.home) {
     choice.reason = Reason::kHome;
   } else if (!view.available(choice.home)) {
     choice.reason = Reason::kDivertedUnavailable;
-  } else if (chosen.expected > costs.cache().Of(choice.home).expected) {
+  } else if (costs.cache().Of(choice.instance).expected > costs.cache().Of(choice.home).expected) {
     choice.reason = Reason::kHolder;
   } else {
     choice.reason = Reason::kDivertedByLoad;
@@ -108,11 +107,8 @@ Choice PrefixAwareStrategy::Choose(const FleetView& view) const noexcept {
   return choice;
 }
 
-void PrefixAwareStrategy::Estimate(const FleetView& view, Choice& choice) const noexcept {
-  const PrefixCosts costs = CostsOf(view);
-  const ExpectedCache::Part chosen = costs.cache().Of(choice.instance);
-  choice.matched_bytes = chosen.matched;
-  choice.uncached_bytes = costs.UncachedBytes(chosen.expected);
+NestedHomes PrefixAwareStrategy::HomesOf(const FleetView& view) const {
+  return FindHomes(view, LookUp(view.key(), state_.memory()), state_.requests());
 }
 
 void PrefixAwareStrategy::Learn(const FleetView& view, const Choice& choice) const noexcept {

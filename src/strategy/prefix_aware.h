@@ -44,9 +44,17 @@ class PrefixCosts {
   double Of(uint32_t instance, double expected) const;
   uint64_t UncachedBytes(double expected) const { return static_cast<uint64_t>(bytes_ - expected); }
 
+  // Sets what the chosen instance should have cached.
+  void Estimate(Choice& choice) const {
+    const ExpectedCache::Part chosen = cache_.Of(choice.instance);
+    choice.matched_bytes = chosen.matched;
+    choice.uncached_bytes = UncachedBytes(chosen.expected);
+  }
+
  private:
   const FleetView& view_;
   const Fleet& fleet_;
+  uint32_t now_;
   PrefixEntries entries_;
   NestedHomes homes_;
   ExpectedCache cache_;
@@ -65,13 +73,12 @@ class PrefixAwareStrategy final : public RoutingStrategy {
   // each depth of the prefix.
   Choice Choose(const FleetView& view) const noexcept override;
 
-  // What the instance, chosen by others, should have cached of a prefix that isn't empty.
-  void Estimate(const FleetView& view, Choice& choice) const noexcept;
-
   // The request, whose key isn't empty, was sent as chosen. O(depths).
   void Learn(const FleetView& view, const Choice& choice) const noexcept;
 
+  // Of a prefix that isn't empty.
   PrefixCosts CostsOf(const FleetView& view) const { return {view, fleet_, state_, gateway_replicas_}; }
+  NestedHomes HomesOf(const FleetView& view) const;
 
  private:
   const Fleet& fleet_;
