@@ -266,8 +266,8 @@ class PREFIXROUTE_EXPORT Router {
 
   RouterStats Stats() const;
 
-  // Equal for routers whose instances have the same ids and weights, in whatever order: those give every prefix the
-  // same order.
+  // Equal for routers whose instances have the same ids and weights, in whatever order: in strict mode those give every
+  // prefix the same order.
   uint64_t MembershipFingerprint() const;
 
   // The router's place in a shared block; null where it has none. Lives as long as the router.
