@@ -1,41 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Acquire and Finish: choose, reserve, give back.
+// Acquire and Finish: choose, reserve, and give the oldest of those in flight back.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "benchmark/benchmark.h"
+#include "benchmarks/micro/decisions.h"
 #include "benchmarks/micro/inputs.h"
 #include "prefixroute/router.h"
 
 namespace prefixroute {
 namespace {
 
-void AcquireAndFinish(benchmark::State& state, Router& router, int64_t prompt_bytes) {
-  Prompts prompts(prompt_bytes);
+void AcquireFinish(benchmark::State& state, Router& router, Rule rule, PrefixNumbers numbers, uint64_t show) {
+  std::vector<Lease> in_flight(static_cast<size_t>(std::min<int64_t>(4 * state.range(0), 4096)));
+  size_t oldest = 0;
   Request request;
-  uint64_t refused = 0;
-  for (auto _ : state) {
-    request.prefix = prompts.Next();
-    const absl::StatusOr<Lease> lease = router.Acquire(request);
-    if (!lease.ok()) ++refused;
-  }
-  if (refused != 0) state.SkipWithError("a request was refused");
-  state.SetItemsProcessed(state.iterations());
+  const auto decide = [&](std::string_view prompt) {
+    request.prefix = prompt;
+    absl::StatusOr<Lease> lease = router.Acquire(request);
+    if (!lease.ok()) return kNoInstance;
+    const uint32_t instance = lease->decision().instance;
+    in_flight[oldest] = *std::move(lease);
+    oldest = oldest + 1 == in_flight.size() ? 0 : oldest + 1;
+    return instance;
+  };
+  ShowPrefixes(show, static_cast<size_t>(state.range(1)), decide);
+  const bool looks_at_prompt = rule == Rule::kStrict || rule == Rule::kPrefixAware;
+  MeasureDecisions(state, looks_at_prompt, std::move(numbers), decide);
 }
 
-void BM_AcquireFinish(benchmark::State& state, const RouterOptions& options) {
-  const std::unique_ptr<Router> router = *Router::Create(options, BenchmarkFleet(state.range(0)));
-  AcquireAndFinish(state, *router, state.range(1));
+std::unique_ptr<Router> MakeRouter(benchmark::State& state, Rule rule) {
+  return *Router::Create(OptionsFor(rule, state.range(0)), BenchmarkFleet(state.range(0)));
 }
 
-// All threads on one router.
-void BM_AcquireFinishThreads(benchmark::State& state) {
-  static Router& router = *Router::Create(WholePrompts(), BenchmarkFleet(64))->release();
-  AcquireAndFinish(state, router, 2 << 10);
+void BM_AcquireFinish(benchmark::State& state, Rule rule) {
+  AcquireFinish(state, *MakeRouter(state, rule), rule, AnyOf(kWarmPrefixes), kWarmPrefixes);
+}
+// The memory of prefixes knows none of the prompts.
+void BM_AcquireFinishCold(benchmark::State& state) {
+  AcquireFinish(state, *MakeRouter(state, Rule::kPrefixAware), Rule::kPrefixAware, NeverSeenBefore(), 0);
 }
 
 // Counts in a block as processes share it: a count has its owner's part beside it.
@@ -47,20 +57,20 @@ void BM_AcquireFinishShared(benchmark::State& state) {
   std::vector<CacheLine> memory(bytes / sizeof(CacheLine));
   if (!SharedState::Format(memory.data(), bytes, {}).ok()) return state.SkipWithError("the block can't be formatted");
   const std::unique_ptr<Router> router =
-      *Router::Create(WholePrompts(), BenchmarkFleet(state.range(0)), *SharedState::Attach(memory.data(), bytes, 1));
-  AcquireAndFinish(state, *router, state.range(1));
+      *Router::Create(OptionsFor(Rule::kPrefixAware, state.range(0)), BenchmarkFleet(state.range(0)),
+                      *SharedState::Attach(memory.data(), bytes, 1));
+  AcquireFinish(state, *router, Rule::kPrefixAware, AnyOf(kWarmPrefixes), kWarmPrefixes);
 }
 
-void Sizes(benchmark::internal::Benchmark* benchmark) {
-  benchmark->ArgNames({"instances", "bytes"})->ArgsProduct({{7, 64, 1024}, {256, 2 << 10, 32 << 10}});
-}
-
-BENCHMARK_CAPTURE(BM_AcquireFinish, random, WholePrompts(Strategy::kRandom))->Apply(Sizes);
-BENCHMARK_CAPTURE(BM_AcquireFinish, least_outstanding, WholePrompts(Strategy::kLeastOutstandingRequests))->Apply(Sizes);
-BENCHMARK_CAPTURE(BM_AcquireFinish, prefix_aware, WholePrompts())->Apply(Sizes);
-BENCHMARK_CAPTURE(BM_AcquireFinish, strict, StrictWholePrompts())->Apply(Sizes);
-BENCHMARK(BM_AcquireFinishThreads)->ThreadRange(1, 8)->UseRealTime();
-BENCHMARK(BM_AcquireFinishShared)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_AcquireFinish, random, Rule::kRandom)->Apply(Fleets);
+BENCHMARK_CAPTURE(BM_AcquireFinish, least_outstanding, Rule::kLeastOutstanding)->Apply(Fleets);
+BENCHMARK_CAPTURE(BM_AcquireFinish, strict, Rule::kStrict)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_AcquireFinish, prefix_aware, Rule::kPrefixAware)->Apply(Sizes);
+BENCHMARK(BM_AcquireFinishCold)->Apply(Sizes);
+BENCHMARK(BM_AcquireFinishShared)
+    ->ArgNames({"instances", "bytes"})
+    ->ArgsProduct({{7, 1024}, {2 << 10}})
+    ->UseManualTime();
 
 }  // namespace
 }  // namespace prefixroute

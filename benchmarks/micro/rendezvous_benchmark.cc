@@ -1,60 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "benchmark/benchmark.h"
+#include "benchmarks/micro/floors.h"
 #include "benchmarks/micro/inputs.h"
+#include "benchmarks/micro/turns.h"
 #include "prefixroute/rendezvous.h"
 
 namespace prefixroute {
 namespace {
 
-// What a router keeps of its instances.
-struct Nodes {
-  Nodes(int64_t size, bool weighted) {
-    for (int64_t i = 0; i < size; ++i) {
-      hashes.push_back(MixBits(static_cast<uint64_t>(i) + 1));
-      weights.push_back((weighted ? 1 + static_cast<uint64_t>(i) % 3 : 1) * kWeightUnit);
-      ties.push_back(static_cast<uint32_t>(i));
-    }
-  }
-  RendezvousNodes view() const {
-    return {hashes.data(), weights.data(), ties.data(), static_cast<uint32_t>(hashes.size())};
-  }
-
+void BM_RendezvousFirst(benchmark::State& state, Weights weights) {
   std::vector<uint64_t> hashes;
-  std::vector<uint64_t> weights;
+  std::vector<uint64_t> units;
   std::vector<uint32_t> ties;
-};
-
-void CountInstances(benchmark::State& state) { state.SetItemsProcessed(state.iterations() * state.range(0)); }
-
-// The floor: one hash an instance, and the greatest of them.
-void BM_GreatestHash(benchmark::State& state) {
-  const Nodes nodes(state.range(0), false);
-  uint64_t key = 0;
-  for (auto _ : state) {
-    ++key;
-    uint64_t greatest = 0;
-    for (uint64_t hash : nodes.hashes) greatest = std::max(greatest, RendezvousHash(key, hash));
-    benchmark::DoNotOptimize(greatest);
+  for (const Instance& instance : BenchmarkFleet(state.range(0), weights)) {
+    hashes.push_back(MixBits(hashes.size() + 1));
+    units.push_back(static_cast<uint64_t>(instance.weight * kWeightUnit));
+    ties.push_back(static_cast<uint32_t>(ties.size()));
   }
-  CountInstances(state);
-}
-BENCHMARK(BM_GreatestHash)->ArgName("instances")->Arg(7)->Arg(64)->Arg(1024);
-
-void BM_RendezvousFirst(benchmark::State& state) {
-  const Nodes nodes(state.range(0), state.range(1) != 0);
+  const RendezvousNodes nodes = {hashes.data(), units.data(), ties.data(), static_cast<uint32_t>(hashes.size())};
+  const size_t calls = 16 + (1 << 18) / hashes.size();
   uint64_t key = 0;
-  for (auto _ : state) {
-    ++key;
-    benchmark::DoNotOptimize(RendezvousFirst(nodes.view(), key, [](uint32_t) { return true; }));
+  Turns turns(state, calls, {"floor"});
+  while (turns.Next()) {
+    turns.Time([&] {
+      for (size_t i = 0; i < calls; ++i) {
+        benchmark::DoNotOptimize(RendezvousFirst(nodes, MixBits(++key), [](uint32_t) { return true; }));
+      }
+    });
+    turns.Time([&] {
+      for (size_t i = 0; i < calls; ++i) {
+        benchmark::DoNotOptimize(GreatestScore(MixBits(++key), hashes.data(), hashes.size()));
+      }
+    });
   }
-  CountInstances(state);
+  turns.Report();
 }
-BENCHMARK(BM_RendezvousFirst)->ArgNames({"instances", "weighted"})->ArgsProduct({{7, 64, 1024}, {0, 1}});
+
+void Fleets(benchmark::internal::Benchmark* benchmark) {
+  benchmark->ArgName("instances")->UseManualTime();
+  for (const int64_t instances : {1, 7, 64, 256, 1024, 4096, 10'000}) benchmark->Arg(instances);
+}
+
+BENCHMARK_CAPTURE(BM_RendezvousFirst, equal_weights, Weights::kEqual)->Apply(Fleets);
+BENCHMARK_CAPTURE(BM_RendezvousFirst, three_weights, Weights::kThreeClasses)->Apply(Fleets);
+BENCHMARK_CAPTURE(BM_RendezvousFirst, all_weights_differ, Weights::kAllDifferent)->Apply(Fleets);
 
 }  // namespace
 }  // namespace prefixroute
