@@ -43,20 +43,21 @@ inline void Fleets(benchmark::internal::Benchmark* benchmark) {
   for (const int64_t instances : {1, 7, 64, 256, 1024, 4096, 10'000}) benchmark->Args({instances, 2 << 10});
 }
 
-// The least that a decision costs for an instance of the prefix's choice: the hash of the prompt, and a score for each
+// The least that a decision costs for an instance of the prefix's choice: the hash of the prefix, and a score for each
 // instance; for one of the fleet's, the scores.
 class Floors {
  public:
-  explicit Floors(int64_t instances) {
+  Floors(int64_t instances, int64_t prefix_bytes) : prefix_bytes_(static_cast<size_t>(prefix_bytes)) {
     for (int64_t i = 0; i < instances; ++i) hashes_.push_back(MixBits(static_cast<uint64_t>(i) + 1));
   }
 
+  uint64_t Hash(std::string_view prompt) const { return internal::HashBytes(prompt.substr(0, prefix_bytes_)); }
+  size_t Decide(std::string_view prompt) const { return GreatestScore(Hash(prompt), hashes_.data(), hashes_.size()); }
+
   void Time(Turns& turns, Prompts& prompts) const {
-    Each(turns, prompts, [&](std::string_view prompt) {
-      return GreatestScore(internal::HashBytes(prompt), hashes_.data(), hashes_.size());
-    });
-    Each(turns, prompts, [](std::string_view prompt) { return internal::HashBytes(prompt); });
-    Each(turns, prompts, [](std::string_view prompt) { return ReadOnce(prompt); });
+    Each(turns, prompts, [&](std::string_view prompt) { return Decide(prompt); });
+    Each(turns, prompts, [&](std::string_view prompt) { return Hash(prompt); });
+    Each(turns, prompts, [&](std::string_view prompt) { return ReadOnce(prompt.substr(0, prefix_bytes_)); });
   }
   void TimeScores(Turns& turns, Prompts& prompts) const {
     uint64_t key = 0;
@@ -72,6 +73,7 @@ class Floors {
     });
   }
 
+  size_t prefix_bytes_;
   std::vector<uint64_t> hashes_;
 };
 
@@ -105,17 +107,25 @@ class Choices {
   uint64_t refused_ = 0;
 };
 
-// Measures decide(prompt), which returns the chosen instance, for state.range(0) instances and prefixes of
-// state.range(1) bytes.
+// Lets the router see the prefixes of the numbers from `begin` to `end` at least; from 0, all that AnyOf(end) gives.
 template <typename Decide>
-void MeasureDecisions(benchmark::State& state, bool looks_at_prompt, PrefixNumbers numbers, Decide decide) {
+void ShowPrefixes(uint64_t begin, uint64_t end, int64_t prefix_bytes, Decide& decide) {
+  Prompts prompts(static_cast<size_t>(prefix_bytes), SIZE_MAX, [begin]() mutable { return begin++; });
+  for (uint64_t shown = begin; shown < end; shown += prompts.size()) {
+    for (const std::string_view prompt : prompts.Next()) decide(prompt);
+  }
+}
+
+// Measures decide(prompt) for state.range(0) instances and prefixes of state.range(1) bytes.
+template <typename Decide>
+void MeasureDecisions(benchmark::State& state, Rule rule, PrefixNumbers numbers, Decide& decide) {
   const int64_t instances = state.range(0);
+  const bool looks_at_prompt = rule == Rule::kStrict || rule == Rule::kPrefixAware;
   Prompts prompts(static_cast<size_t>(state.range(1)), MostDecisions(instances), std::move(numbers));
-  const Floors floors(instances);
+  const Floors floors(instances, state.range(1));
   Choices choices(instances);
   std::vector<uint32_t> chosen(prompts.size());
   uint64_t allocations = 0;
-  decide(prompts.Next()[0]);  // A thread's first call may allocate.
   Turns turns(state, prompts.size(),
               looks_at_prompt ? std::vector<std::string>{"floor", "hash", "read"} : std::vector<std::string>{"floor"});
   while (turns.Next()) {
@@ -137,13 +147,17 @@ void MeasureDecisions(benchmark::State& state, bool looks_at_prompt, PrefixNumbe
   if (allocations != 0) state.SkipWithError("a decision allocated memory");
 }
 
-// Lets the router see every prefix that AnyOf(distinct) gives.
+// The prefixes are known to the router: each was seen before.
 template <typename Decide>
-void ShowPrefixes(uint64_t distinct, size_t prefix_bytes, Decide decide) {
-  Prompts prompts(prefix_bytes, SIZE_MAX, [number = uint64_t{0}]() mutable { return number++; });
-  for (uint64_t shown = 0; shown < distinct; shown += prompts.size()) {
-    for (const std::string_view prompt : prompts.Next()) decide(prompt);
-  }
+void MeasureWarm(benchmark::State& state, Rule rule, Decide decide) {
+  ShowPrefixes(0, kWarmPrefixes, state.range(1), decide);
+  MeasureDecisions(state, rule, AnyOf(kWarmPrefixes), decide);
+}
+// It knows none of them.
+template <typename Decide>
+void MeasureCold(benchmark::State& state, Rule rule, Decide decide) {
+  decide("some other prompt");  // A thread's first call may allocate.
+  MeasureDecisions(state, rule, NeverSeenBefore(), decide);
 }
 
 }  // namespace prefixroute

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,14 +39,19 @@ inline std::vector<Instance> BenchmarkFleet(int64_t size, Weights weights = Weig
 
 enum class Rule { kRandom, kLeastOutstanding, kStrict, kPrefixAware };
 
-// Every byte of a prompt counts, so that its length can be varied.
-inline RouterOptions OptionsFor(Rule rule, int64_t instances) {
+// In strict mode the prefix counts and the tail doesn't; else all of the prompt.
+inline RouterOptions OptionsFor(Rule rule, int64_t instances, int64_t prefix_bytes) {
   RouterOptions options;
   if (rule == Rule::kRandom) options.strategy = Strategy::kRandom;
   if (rule == Rule::kLeastOutstanding) options.strategy = Strategy::kLeastOutstandingRequests;
-  if (rule == Rule::kStrict) options.strict_prefix_bytes = kDefaultMaxPrefixBytes;
+  if (rule == Rule::kStrict) options.strict_prefix_bytes = static_cast<uint64_t>(prefix_bytes);
   options.max_instances = std::max(options.max_instances, static_cast<uint32_t>(instances));
   return options;
+}
+
+inline std::unique_ptr<Router> MakeRouter(Rule rule, int64_t instances, int64_t prefix_bytes,
+                                          Weights weights = Weights::kEqual) {
+  return *Router::Create(OptionsFor(rule, instances, prefix_bytes), BenchmarkFleet(instances, weights));
 }
 
 // Which of all prefixes the next prompt has, by number.
@@ -82,6 +88,8 @@ class Prompts {
   Prompts& operator=(const Prompts&) = delete;
 
   size_t size() const { return prompts_.size(); }
+
+  const std::vector<std::string_view>& current() const { return prompts_; }
 
   // The next size() prompts, in place of those before.
   const std::vector<std::string_view>& Next() {

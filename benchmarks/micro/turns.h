@@ -41,16 +41,16 @@ class Turns {
     return state_.KeepRunningBatch(static_cast<benchmark::IterationCount>(calls_));
   }
 
-  // Returns nanoseconds a call.
   template <typename Work>
-  double Time(Work work) {
+  void Time(Work work) {
     const auto begin = std::chrono::steady_clock::now();
     work();
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-    if (turn_ == 0) state_.SetIterationTime(seconds.count());
-    const double ns = seconds.count() * 1e9 / static_cast<double>(calls_);
-    ns_[turn_++].push_back(ns);
-    return ns;
+    Record(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  // In place of Time(), where the turn was timed elsewhere.
+  void Record(double seconds) {
+    if (turn_ == 0) state_.SetIterationTime(seconds);
+    ns_[turn_++].push_back(seconds * 1e9 / static_cast<double>(calls_));
   }
 
   void Report() {

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Several threads on one router, in turns with one of them alone. "speedup" is how many times the rate of one they
+// have together, and "bare_speedup" that of threads which share nothing: all that the machine has to give.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "benchmark/benchmark.h"
+#include "benchmarks/micro/deciders.h"
+#include "benchmarks/micro/decisions.h"
+#include "benchmarks/micro/inputs.h"
+#include "benchmarks/micro/team.h"
+#include "benchmarks/micro/turns.h"
+#include "prefixroute/router.h"
+
+namespace prefixroute {
+namespace {
+
+enum class Wanted { kSameInstance, kDifferentInstances };
+
+// Of the warm prefixes, by number: those that a thread asks for. Threads that want different instances have prefixes
+// with different homes.
+std::vector<uint64_t> PrefixesOf(size_t thread, size_t threads, Wanted wanted, const Router& router, int64_t bytes) {
+  if (wanted == Wanted::kSameInstance) return {0};
+  std::vector<uint64_t> numbers;
+  Prompts prompts(static_cast<size_t>(bytes), 1, [number = uint64_t{0}]() mutable { return number++; });
+  for (uint64_t number = 0; number < kWarmPrefixes; ++number) {
+    Request request;
+    request.prefix = prompts.Next()[0];
+    uint32_t home = kNoInstance;
+    if (router.Rank(request, absl::MakeSpan(&home, 1)).ok() && home % threads == thread) numbers.push_back(number);
+  }
+  return numbers;
+}
+
+template <typename By>
+struct alignas(128) Member {
+  Member(By by, size_t most, int64_t bytes, std::vector<uint64_t> numbers)
+      : decide(std::move(by)),
+        prompts(static_cast<size_t>(bytes), most, [numbers = std::move(numbers), draw = uint64_t{0}]() mutable {
+          return numbers[MixBits(++draw) % numbers.size()];
+        }) {}
+
+  By decide;
+  Prompts prompts;
+};
+
+template <typename MakeBy>
+void MeasureThreads(benchmark::State& state, Rule rule, Wanted wanted, MakeBy make_by) {
+  using By = decltype(make_by(std::declval<Router&>()));
+  const int64_t instances = state.range(0);
+  const int64_t bytes = state.range(1);
+  const auto threads = static_cast<size_t>(state.range(2));
+  const auto router = MakeRouter(rule, instances, bytes);
+  {
+    By decide = make_by(*router);
+    ShowPrefixes(0, kWarmPrefixes, bytes, decide);
+  }
+  std::vector<std::unique_ptr<Member<By>>> members;
+  for (size_t thread = 0; thread < threads; ++thread) {
+    members.push_back(std::make_unique<Member<By>>(make_by(*router), MostDecisions(instances), bytes,
+                                                   PrefixesOf(thread, threads, wanted, *router, bytes)));
+  }
+  const Floors floors(instances, bytes);
+  const size_t calls = members[0]->prompts.size();
+  Team team(threads);
+  Turns turns(state, calls, {"alone", "bare", "bare_alone"});
+
+  const auto next = [&](size_t thread) { members[thread]->prompts.Next(); };
+  const auto decide = [&](size_t thread) {
+    Member<By>& member = *members[thread];
+    for (const std::string_view prompt : member.prompts.current()) benchmark::DoNotOptimize(member.decide(prompt));
+  };
+  const auto bare = [&](size_t thread) {
+    for (const std::string_view prompt : members[thread]->prompts.current()) {
+      benchmark::DoNotOptimize(floors.Decide(prompt));
+    }
+  };
+  const auto together = [&](const std::function<void(size_t)>& work) {
+    team.Run(next);
+    double rate = 0;
+    for (const double seconds : team.Run(work)) rate += 1 / seconds;
+    turns.Record(static_cast<double>(threads) / rate);
+  };
+  const auto alone = [&](const std::function<void(size_t)>& work) {
+    next(0);
+    turns.Time([&] { work(0); });
+  };
+  while (turns.Next()) {
+    together(decide);
+    alone(decide);
+    together(bare);
+    alone(bare);
+  }
+  turns.Report();
+  const auto speedup = [&](const char* one, const char* all) {
+    return static_cast<double>(threads) * state.counters[one] / state.counters[all];
+  };
+  state.counters["speedup"] = speedup("alone_ns", "ns");
+  state.counters["bare_speedup"] = speedup("bare_alone_ns", "bare_ns");
+}
+
+void BM_RouteThreads(benchmark::State& state, Rule rule, Wanted wanted) {
+  MeasureThreads(state, rule, wanted, [&](Router& router) { return ByRoute(router, state.range(0)); });
+}
+void BM_AcquireFinishThreads(benchmark::State& state, Rule rule, Wanted wanted) {
+  // With more in flight, strict mode would divert from the one that all want.
+  const int64_t in_flight_of = wanted == Wanted::kSameInstance ? 1 : state.range(0);
+  MeasureThreads(state, rule, wanted, [&](Router& router) { return ByAcquire(router, in_flight_of); });
+}
+
+void Threads(benchmark::internal::Benchmark* benchmark) {
+  benchmark->ArgNames({"instances", "bytes", "threads"})->UseManualTime();
+  const int64_t most = std::max(2u, std::thread::hardware_concurrency());
+  for (int64_t threads = 2; threads <= most; threads *= 2) {
+    benchmark->Args({7, 2 << 10, threads})->Args({64, 2 << 10, threads});
+  }
+}
+
+BENCHMARK_CAPTURE(BM_RouteThreads, strict, Rule::kStrict, Wanted::kDifferentInstances)->Apply(Threads);
+BENCHMARK_CAPTURE(BM_RouteThreads, strict_same_instance, Rule::kStrict, Wanted::kSameInstance)->Apply(Threads);
+BENCHMARK_CAPTURE(BM_RouteThreads, prefix_aware, Rule::kPrefixAware, Wanted::kDifferentInstances)->Apply(Threads);
+BENCHMARK_CAPTURE(BM_RouteThreads, prefix_aware_same_instance, Rule::kPrefixAware, Wanted::kSameInstance)
+    ->Apply(Threads);
+BENCHMARK_CAPTURE(BM_AcquireFinishThreads, strict, Rule::kStrict, Wanted::kDifferentInstances)->Apply(Threads);
+BENCHMARK_CAPTURE(BM_AcquireFinishThreads, strict_same_instance, Rule::kStrict, Wanted::kSameInstance)->Apply(Threads);
+BENCHMARK_CAPTURE(BM_AcquireFinishThreads, prefix_aware, Rule::kPrefixAware, Wanted::kDifferentInstances)
+    ->Apply(Threads);
+BENCHMARK_CAPTURE(BM_AcquireFinishThreads, prefix_aware_same_instance, Rule::kPrefixAware, Wanted::kSameInstance)
+    ->Apply(Threads);
+
+}  // namespace
+}  // namespace prefixroute
