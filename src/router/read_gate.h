@@ -23,14 +23,31 @@ class ReadGate {
   // Keeps the snapshots that are loaded during its life.
   class Reader {
    public:
-    explicit Reader(ReadGate& gate) : inside_(gate.stripes_[ThreadStripe()].inside[gate.phase_.load()]) {
-      inside_.fetch_add(1);
+    explicit Reader(ReadGate& gate)
+        : stripe_(ThreadStripe()), inside_(gate.stripes_[stripe_].inside[gate.phase_.load()]) {
+      if (owns()) {
+        inside_.store(inside_.load(std::memory_order_relaxed) + 1);
+      } else {
+        inside_.fetch_add(1);
+      }
     }
-    ~Reader() { inside_.fetch_sub(1); }
+    ~Reader() {
+      if (owns()) {
+        inside_.store(inside_.load(std::memory_order_relaxed) - 1, std::memory_order_release);
+      } else {
+        inside_.fetch_sub(1, std::memory_order_release);
+      }
+    }
     Reader(const Reader&) = delete;
     Reader& operator=(const Reader&) = delete;
 
+    // Of the thread that reads.
+    uint32_t stripe() const { return stripe_; }
+
    private:
+    bool owns() const { return stripe_ < kOwnStripes; }
+
+    const uint32_t stripe_;
     std::atomic<uint32_t>& inside_;
   };
 

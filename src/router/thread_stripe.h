@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Spreads what threads write over several cache lines: each thread keeps to one stripe, so that up to kStripes threads
-// write lines of their own.
+// Spreads what threads write over several cache lines. A thread owns one stripe as long as it lives, so that it may
+// write there without atomic read-modify-write instructions; where there are more threads than that, the rest share.
 
 #ifndef PREFIXROUTE_SRC_ROUTER_THREAD_STRIPE_H_
 #define PREFIXROUTE_SRC_ROUTER_THREAD_STRIPE_H_
@@ -10,9 +10,10 @@
 
 namespace prefixroute::internal {
 
-inline constexpr uint32_t kStripes = 64;
+inline constexpr uint32_t kOwnStripes = 64;
+inline constexpr uint32_t kStripes = 2 * kOwnStripes;
 
-// This thread's stripe, below kStripes.
+// This thread's stripe, below kStripes; below kOwnStripes it is no other living thread's.
 uint32_t ThreadStripe();
 
 }  // namespace prefixroute::internal
