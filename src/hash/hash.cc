@@ -17,7 +17,9 @@ SegmentHashers RunnableSegmentHashers() {
 #ifdef __x86_64__
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx2")) hashers.functions[hashers.count++] = HashSegmentsAvx2;
-  if (__builtin_cpu_supports("avx512f")) hashers.functions[hashers.count++] = HashSegmentsAvx512;
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) {
+    hashers.functions[hashers.count++] = HashSegmentsAvx512;
+  }
 #endif
   return hashers;
 }
