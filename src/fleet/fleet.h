@@ -30,6 +30,7 @@ class Fleet {
   const std::vector<uint32_t>& max_outstanding() const { return max_outstanding_; }
   const std::vector<uint8_t>& draining() const { return draining_; }
   const std::vector<uint32_t>& slots() const { return slots_; }
+  const std::vector<uint32_t>& by_id() const { return by_id_; }  // Indexes, sorted by the bytes of the ids.
   const RendezvousNodes& nodes() const { return nodes_; }
 
   // The index of the instance that the state counts in `slot`, or kNoInstance.
@@ -49,7 +50,7 @@ class Fleet {
   std::vector<uint64_t> hashes_;
   std::vector<uint64_t> weights_;
   std::vector<uint32_t> ties_;
-  std::vector<uint32_t> by_id_;  // Indexes, sorted by the bytes of the ids.
+  std::vector<uint32_t> by_id_;
   std::vector<uint32_t> max_outstanding_;
   std::vector<uint8_t> draining_;
   std::vector<uint32_t> slots_;

@@ -133,12 +133,12 @@ struct Router::Impl {
     return absl::OkStatus();
   }
 
-  absl::Status Refuse(const FleetView& fleet) {
+  absl::Status Refuse(const FleetView& fleet, uint32_t stripe) {
     if (AnyAvailable(fleet)) {
-      tally.AddExhausted();
+      tally.AddExhausted(stripe);
       return Exhausted();
     }
-    tally.AddUnavailable();
+    tally.AddUnavailable(stripe);
     return Unavailable();
   }
 
@@ -146,13 +146,15 @@ struct Router::Impl {
   // UINT32_MAX is none, of both.
   template <typename Reserve>
   absl::StatusOr<Decision> Decide(const Snapshot& current, const RoutingStrategy& strategy, const FleetView& fleet,
-                                  int max_lost_races, Reserve reserve) {
-    const internal::PrefixAwareStrategy* learner = current.Learner(strategy);
+                                  uint32_t stripe, int max_lost_races, Reserve reserve) {
+    const internal::PrefixAwareStrategy* learner = fleet.key().empty() ? nullptr : current.Learner(strategy);
+    internal::PrefixEntries entries;
     const auto decided = [&](const Choice& choice) {
-      tally.AddDecision(choice.reason);
-      if (learner != nullptr && !fleet.key().empty()) {
-        learner->Learn(fleet, choice);
-        if (const uint32_t learned = tally.AddLearned(); learned != 0) state.CountRequests(learned);
+      tally.AddDecision(stripe, choice.reason);
+      if (learner != nullptr) {
+        const uint64_t learned = tally.AddLearned(stripe);
+        learner->Learn(fleet, choice, entries, MixBits(learned));
+        if (const uint32_t count = tally.ToTell(learned); count != 0) state.CountRequests(count);
       }
       Decision decision{choice.instance, choice.home, choice.rank, choice.reason};
       decision.prefix_bytes = learner != nullptr ? fleet.key().bytes() : 0;
@@ -162,7 +164,7 @@ struct Router::Impl {
     };
     for (int lost_races = 0;; ++lost_races) {
       const bool last_try = lost_races == max_lost_races;
-      const Choice choice = strategy.Choose(fleet);
+      const Choice choice = learner != nullptr ? learner->Choose(fleet, entries) : strategy.Choose(fleet);
       if (choice.instance != kNoInstance) {
         if (choice.instance >= fleet.size() || !fleet.available(choice.instance)) return BadChoice(choice.instance);
         if (static_cast<size_t>(choice.reason) >= kReasonCount) return BadReason(choice.reason);
@@ -170,12 +172,12 @@ struct Router::Impl {
         if (reserve(choice.instance, hard_bound, last_try ? UINT32_MAX : choice.limit)) return decided(choice);
         if (!last_try) continue;
       }
-      if (!current.options().fail_open) return Refuse(fleet);
+      if (!current.options().fail_open) return Refuse(fleet, stripe);
       Choice open = internal::ChooseLeastOutstanding(fleet, /*bounded=*/false, Reason::kFailOpen);
-      if (open.instance == kNoInstance) return Refuse(fleet);
-      if (learner != nullptr && !fleet.key().empty()) learner->CostsOf(fleet).Estimate(open);
+      if (open.instance == kNoInstance) return Refuse(fleet, stripe);
+      if (learner != nullptr) learner->CostsOf(fleet, entries).Estimate(open);
       if (reserve(open.instance, UINT32_MAX, last_try ? UINT32_MAX : open.limit)) return decided(open);
-      if (last_try) return Refuse(fleet);
+      if (last_try) return Refuse(fleet, stripe);
     }
   }
 
@@ -227,7 +229,7 @@ absl::StatusOr<Decision> Router::Route(const Request& request, absl::Span<const 
     const uint32_t least = std::min(hard_bound, limit);
     return least == UINT32_MAX || loads[instance].outstanding < least;
   };
-  return impl_->Decide(current, strategy, view, 0, reserve);
+  return impl_->Decide(current, strategy, view, reader.stripe(), 0, reserve);
 }
 
 absl::StatusOr<Lease> Router::Acquire(const Request& request) {
@@ -246,7 +248,7 @@ absl::StatusOr<Lease> Router::Acquire(const Request& request) {
     if (limit != UINT32_MAX) limit -= std::min(limit, impl_->state.Others(slot));
     return impl_->state.Reserve(slot, std::min({hard_bound, limit, kMaxOutstanding}));
   };
-  const absl::StatusOr<Decision> decision = impl_->Decide(current, strategy, view, kMaxLostRaces, reserve);
+  const absl::StatusOr<Decision> decision = impl_->Decide(current, strategy, view, reader.stripe(), kMaxLostRaces, reserve);
   if (!decision.ok()) return decision.status();
   const Decision& made = *decision;
   const uint32_t slot = fleet.slots()[made.instance];
@@ -352,7 +354,8 @@ absl::StatusOr<std::vector<InstanceCost>> Router::Explain(const Request& request
   if (key.empty()) return absl::FailedPreconditionError("prefix is empty: no costs, the least outstanding is chosen");
   const FleetView view = loads.empty() ? FleetViewBuilder::OnState(fleet, impl_->state, exclusions.bits(), key, 0)
                                        : FleetViewBuilder::OnLoads(fleet, loads.data(), exclusions.bits(), key, 0);
-  const internal::PrefixCosts costs = strategy->CostsOf(view);
+  internal::PrefixEntries entries;
+  const internal::PrefixCosts costs = strategy->CostsOf(view, entries);
   std::vector<uint32_t> order(fleet.size());
   order.resize(costs.homes().Order([](uint32_t) { return true; }, order.data(), order.size()));
   std::vector<InstanceCost> explained(fleet.size());

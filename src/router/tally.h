@@ -20,11 +20,14 @@ namespace prefixroute::internal {
 
 class Tally {
  public:
-  void AddDecision(Reason reason) { Add(static_cast<size_t>(reason)); }
-  // Counts one that was learnt from. Returns how many to tell, of this and those not told before; mostly 0.
-  uint32_t AddLearned() { return (Add(kLearned) + 1) % kBatch == 0 ? kBatch : 0; }
-  void AddUnavailable() { Add(kUnavailable); }
-  void AddExhausted() { Add(kExhausted); }
+  // By the thread whose stripe it is.
+  void AddDecision(uint32_t stripe, Reason reason) { Add(stripe, static_cast<size_t>(reason)); }
+  void AddUnavailable(uint32_t stripe) { Add(stripe, kUnavailable); }
+  void AddExhausted(uint32_t stripe) { Add(stripe, kExhausted); }
+  // Counts one that was learnt from, and returns its number.
+  uint64_t AddLearned(uint32_t stripe) { return Add(stripe, kLearned); }
+  // How many to tell when that number was counted, of this and those not told before; mostly 0.
+  static uint32_t ToTell(uint64_t learned) { return (learned + 1) % kBatch == 0 ? kBatch : 0; }
 
   void SumInto(RouterStats& stats) const {
     for (const Stripe& stripe : stripes_) {
@@ -43,7 +46,14 @@ class Tally {
     std::array<std::atomic<uint64_t>, kReasonCount + 3> counts{};
   };
 
-  uint64_t Add(size_t what) { return stripes_[ThreadStripe()].counts[what].fetch_add(1, std::memory_order_relaxed); }
+  // The count before.
+  uint64_t Add(uint32_t stripe, size_t what) {
+    std::atomic<uint64_t>& count = stripes_[stripe].counts[what];
+    if (stripe >= kOwnStripes) return count.fetch_add(1, std::memory_order_relaxed);
+    const uint64_t before = count.load(std::memory_order_relaxed);
+    count.store(before + 1, std::memory_order_relaxed);
+    return before;
+  }
   static uint64_t Read(const Stripe& stripe, size_t what) {
     return stripe.counts[what].load(std::memory_order_relaxed);
   }

@@ -4,7 +4,8 @@
 // *holders*. A table of fixed size; its time is the traffic, counted in requests.
 //
 // Lock-free, and careless on purpose: threads and processes write the same entries without waiting. An entry that two
-// of them mixed up, or that was displaced, costs a cache hit, and never more.
+// of them mixed up, or that was displaced, costs a cache hit, and never more. What everybody sends is read by all and
+// written rarely.
 
 #ifndef PREFIXROUTE_SRC_STATE_PREFIX_MEMORY_H_
 #define PREFIXROUTE_SRC_STATE_PREFIX_MEMORY_H_
@@ -64,6 +65,8 @@ struct Holder {
 
 struct alignas(64) PrefixEntry {
   static constexpr size_t kHolders = 4;
+  // Seen more often than this lately, it is written by chance only.
+  static constexpr uint64_t kAlwaysWritten = 256 * DecayedCount::kUnit;
 
   std::atomic<uint64_t> fingerprint;  // 0: empty.
   std::atomic<uint64_t> seen;         // When last, in the upper half; how often, a DecayedCount, in the lower.
@@ -77,6 +80,39 @@ struct alignas(64) PrefixEntry {
   uint64_t SeenAt(uint32_t now) const {
     const uint64_t word = seen.load(std::memory_order_relaxed);
     return DecayedCount::At(word & UINT32_MAX, static_cast<uint32_t>(word >> 32), now);
+  }
+
+  // It was seen once more, and sent to the holder. Where it is seen often, this counts 2^n with a chance of 1 in 2^n,
+  // by `random`, else does nothing: the line of a prompt that all send would go from thread to thread. (Morris: Counting
+  // large numbers of events in small registers, 1978.)
+  void Note(const Holder& holder, uint64_t random) {
+    const uint64_t count = SeenAt(holder.when);
+    const int doublings = count < kAlwaysWritten ? 0 : 64 - __builtin_clzll(count / kAlwaysWritten);
+    if ((random & ((uint64_t{1} << doublings) - 1)) != 0) return;
+    const uint64_t word = seen.load(std::memory_order_relaxed);
+    const auto last = static_cast<uint32_t>(word >> 32);
+    const uint32_t when = word != 0 && IsBefore(holder.when, last) ? last : holder.when;
+    const uint64_t noted = count + (uint64_t{DecayedCount::kUnit} << doublings);
+    seen.store(uint64_t{when} << 32 | (noted & UINT32_MAX), std::memory_order_relaxed);
+    PlaceFor(holder).store(holder.Pack(), std::memory_order_relaxed);
+  }
+
+ private:
+  // Its own, a free one, or that of the holder that was sent nothing for longest.
+  std::atomic<uint64_t>& PlaceFor(const Holder& holder) {
+    std::atomic<uint64_t>* place = &holders[0];
+    uint32_t oldest = 0;
+    for (std::atomic<uint64_t>& each : holders) {
+      const uint64_t word = each.load(std::memory_order_relaxed);
+      const bool same = Holder::IsSet(word) && Holder::Unpack(word).slot == holder.slot;
+      if (same) return each;
+      const uint32_t age = Holder::IsSet(word) ? Age(Holder::Unpack(word).when, holder.when) : UINT32_MAX;
+      if (age > oldest) {
+        oldest = age;
+        place = &each;
+      }
+    }
+    return *place;
   }
 };
 static_assert(sizeof(PrefixEntry) == 64, "one cache line");
@@ -93,36 +129,20 @@ class PrefixMemory {
   }
 
   // The fingerprint's entry, or null.
-  const PrefixEntry* Find(uint64_t fingerprint) const {
+  PrefixEntry* Find(uint64_t fingerprint) const {
     for (const uint64_t flip : {0, 1}) {
-      const PrefixEntry& entry = entries_[(fingerprint & mask_) ^ flip];
+      PrefixEntry& entry = entries_[(fingerprint & mask_) ^ flip];
       if (entry.fingerprint.load(std::memory_order_relaxed) == fingerprint) return &entry;
     }
     return nullptr;
   }
 
-  // The fingerprint was seen, and sent to the holder. Displaces what has not been seen for longest.
-  void Note(uint64_t fingerprint, const Holder& holder) {
-    PrefixEntry& entry = EntryFor(fingerprint, holder.when);
-    const uint64_t seen = entry.seen.load(std::memory_order_relaxed);
-    const auto last = static_cast<uint32_t>(seen >> 32);
-    const uint64_t count = entry.SeenAt(holder.when) + DecayedCount::kUnit;
-    const uint32_t when = seen != 0 && IsBefore(holder.when, last) ? last : holder.when;
-    entry.seen.store(uint64_t{when} << 32 | (count & UINT32_MAX), std::memory_order_relaxed);
-
-    std::atomic<uint64_t>* place = &entry.holders[0];
-    uint32_t oldest = 0;
-    for (std::atomic<uint64_t>& each : entry.holders) {
-      const uint64_t word = each.load(std::memory_order_relaxed);
-      const bool same = Holder::IsSet(word) && Holder::Unpack(word).slot == holder.slot;
-      const uint32_t age = same || !Holder::IsSet(word) ? UINT32_MAX : Age(Holder::Unpack(word).when, holder.when);
-      if (same || age > oldest) {
-        oldest = age;
-        place = &each;
-      }
-      if (same) break;
-    }
-    place->store(holder.Pack(), std::memory_order_relaxed);
+  // The fingerprint was seen, and sent to the holder; `found` is what Find() said before. Displaces what has not been
+  // seen for longest.
+  void Note(uint64_t fingerprint, PrefixEntry* found, const Holder& holder, uint64_t random) {
+    const bool displaced = found == nullptr || found->fingerprint.load(std::memory_order_relaxed) != fingerprint;
+    PrefixEntry& entry = displaced ? EntryFor(fingerprint, holder.when) : *found;
+    entry.Note(holder, random);
   }
 
  private:

@@ -26,7 +26,7 @@
 namespace prefixroute::internal {
 
 // What the memory knows of the prefix to each depth; null where nothing.
-using PrefixEntries = std::array<const PrefixEntry*, kMaxPrefixDepths>;
+using PrefixEntries = std::array<PrefixEntry*, kMaxPrefixDepths>;
 
 class ExpectedCache {
  public:
@@ -36,9 +36,10 @@ class ExpectedCache {
     double expected;   // Bytes that it should have.
   };
 
-  // O(depths * kHolders * parts).
+  // O(depths * kHolders + parts^2 + instances / 64).
   ExpectedCache(const PrefixKey& key, const PrefixEntries& entries, const Fleet& fleet, const State& state,
                 const NestedHomes& homes, uint32_t now, double other_replicas) {
+    std::fill_n(is_part_.begin(), fleet.size() / 64 + 1, 0);
     const size_t everywhere = homes.everywhere();
     if (everywhere != NestedHomes::kNone && IsHot(entries[everywhere], now, fleet.size())) {
       everywhere_ = key.depth(everywhere);
@@ -50,8 +51,8 @@ class ExpectedCache {
         if (!Holder::IsSet(word)) continue;
         const Holder holder = Holder::Unpack(word);
         const uint32_t instance = fleet.IndexOfSlot(holder.slot);
-        if (instance == kNoInstance || holder.generation != state.CacheGeneration(holder.slot)) continue;
-        if (Find(instance) == nullptr) Add(instance, key.depth(i));
+        if (instance == kNoInstance || IsPart(instance)) continue;
+        if (holder.generation == state.CacheGeneration(holder.slot)) Add(instance, key.depth(i));
       }
     }
     for (const uint32_t* home = homes.begin(); home != homes.end() && count_ < kParts; ++home) {
@@ -69,27 +70,25 @@ class ExpectedCache {
   double everywhere() const { return static_cast<double>(everywhere_); }
 
   Part Of(uint32_t instance) const {
-    for (const Part& part : *this) {
-      if (part.instance == instance) return part;
-    }
-    return {instance, 0, everywhere()};
+    return IsPart(instance) ? parts_[PlaceOf(instance)] : Part{instance, 0, everywhere()};
   }
 
  private:
-  Part* Find(uint32_t instance) {
-    for (size_t i = 0; i < count_; ++i) {
-      if (parts_[i].instance == instance) return &parts_[i];
-    }
-    return nullptr;
+  bool IsPart(uint32_t instance) const { return (is_part_[instance / 64] >> (instance % 64) & 1) != 0; }
+  // Of one that is a part.
+  size_t PlaceOf(uint32_t instance) const {
+    size_t place = 0;
+    while (parts_[place].instance != instance) ++place;
+    return place;
   }
-  Part* Add(uint32_t instance, uint64_t matched) {
-    parts_[count_] = {instance, matched, static_cast<double>(std::max(matched, everywhere_))};
-    return &parts_[count_++];
+  void Add(uint32_t instance, uint64_t matched) {
+    is_part_[instance / 64] |= uint64_t{1} << (instance % 64);
+    parts_[count_++] = {instance, matched, static_cast<double>(std::max(matched, everywhere_))};
   }
   void Expect(uint32_t instance, double bytes, double probability) {
-    Part* part = Find(instance);
-    if (part == nullptr) part = Add(instance, 0);
-    if (bytes > part->expected) part->expected += probability * (bytes - part->expected);
+    if (!IsPart(instance)) Add(instance, 0);
+    Part& part = parts_[PlaceOf(instance)];
+    if (bytes > part.expected) part.expected += probability * (bytes - part.expected);
   }
   // Whether all of the part's `homes` are taken to have it.
   static bool IsHot(const PrefixEntry* entry, uint32_t now, size_t homes) {
@@ -108,6 +107,7 @@ class ExpectedCache {
   static constexpr size_t kParts = 64;
   std::array<Part, kParts + PrefixEntry::kHolders + 1> parts_;
   size_t count_ = 0;
+  std::array<uint64_t, kMaxInstances / 64 + 1> is_part_;  // A bit an instance; only what the fleet needs is written.
 };
 
 }  // namespace prefixroute::internal

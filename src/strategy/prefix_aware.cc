@@ -12,8 +12,7 @@
 namespace prefixroute::internal {
 namespace {
 
-PrefixEntries LookUp(const PrefixKey& key, const PrefixMemory& memory) {
-  PrefixEntries entries;
+const PrefixEntries& LookUp(const PrefixKey& key, const PrefixMemory& memory, PrefixEntries& entries) {
   for (size_t i = 0; i < key.depth_count(); ++i) memory.Prefetch(key.fingerprint(i));
   for (size_t i = 0; i < key.depth_count(); ++i) entries[i] = memory.Find(key.fingerprint(i));
   return entries;
@@ -23,10 +22,10 @@ NestedHomes FindHomes(const FleetView& view, const PrefixEntries& entries, uint3
   const double instances = view.size();
   const double all = static_cast<double>(DecayedCount::OfAll(now)) +
                      kUnseenRequests * instances * static_cast<double>(DecayedCount::kUnit);
+  const double homes_per_seen = kHomesPerShare * instances / all;
   return NestedHomes(view.nodes(), view.key(), [&](size_t depth_index) {
     if (entries[depth_index] == nullptr) return size_t{1};
-    const double share = static_cast<double>(entries[depth_index]->SeenAt(now)) / all;
-    return 1 + static_cast<size_t>(share * instances * kHomesPerShare);
+    return 1 + static_cast<size_t>(homes_per_seen * static_cast<double>(entries[depth_index]->SeenAt(now)));
   });
 }
 
@@ -38,60 +37,68 @@ double Soft(double bytes) { return bytes == 0 ? 0 : bytes * bytes / (bytes + kFr
 
 }  // namespace
 
-PrefixCosts::PrefixCosts(const FleetView& view, const Fleet& fleet, const State& state, uint32_t gateway_replicas)
+PrefixCosts::PrefixCosts(const FleetView& view, const Fleet& fleet, const State& state, uint32_t gateway_replicas,
+                         PrefixEntries& entries)
     : view_(view),
       fleet_(fleet),
       now_(state.requests()),
-      entries_(LookUp(view.key(), state.memory())),
-      homes_(FindHomes(view, entries_, now_)),
-      cache_(view.key(), entries_, fleet, state, homes_, now_, OtherReplicas(gateway_replicas)),
+      homes_(FindHomes(view, LookUp(view.key(), state.memory(), entries), now_)),
+      cache_(view.key(), entries, fleet, state, homes_, now_, OtherReplicas(gateway_replicas)),
+      considered_(view, fleet, state, homes_.order()),
       bytes_(static_cast<double>(view.key().bytes())) {
-  Uint128 pending = 0;
-  uint64_t work = 0;
-  uint32_t workers = 0;
-  uint32_t eligible = 0;
-  for (uint32_t i = 0; i < view.size(); ++i) {
-    if (!view.eligible(i)) continue;
-    ++eligible;
-    pending += view.pending_bytes(i);
-    const uint64_t mean = state.MeanWork(fleet.slots()[i]);
-    work += mean;
-    workers += mean != 0 ? 1 : 0;
-  }
-  mean_work_ = workers == 0 ? bytes_ : std::max(1.0, static_cast<double>(work) / workers);
-  waiting_ = eligible == 0 ? 0 : static_cast<double>(pending) / eligible / mean_work_;
+  const double mean_work = considered_.MeanWork(bytes_);
+  outstanding_cost_ = kOutstandingShare * mean_work;
+  uncached_cost_ = 1 + considered_.MeanPending() / mean_work;
 }
 
 double PrefixCosts::Of(uint32_t instance, double expected) const {
   const double factor = fleet_.load_factors()[instance];
-  return Soft(factor * static_cast<double>(view_.pending_bytes(instance))) +
-         kOutstandingShare * mean_work_ * factor * view_.outstanding(instance) + (1 + waiting_) * (bytes_ - expected);
+  return Cost(factor * static_cast<double>(view_.pending_bytes(instance)), factor * view_.outstanding(instance),
+              expected);
+}
+
+double PrefixCosts::Cost(double pending, double outstanding, double expected) const {
+  return Soft(pending) + outstanding_cost_ * outstanding + uncached_cost_ * (bytes_ - expected);
+}
+
+uint32_t PrefixCosts::Cheapest() const {
+  uint32_t cheapest = kNoInstance;
+  double least = 0;
+  const auto take_if_cheaper = [&](uint32_t i, double cost) {
+    if (cheapest != kNoInstance) {
+      if (cost > least) return;
+      if (cost == least && !Precedes(ScoreOf(view_.nodes(), homes_.order(), i),
+                                     ScoreOf(view_.nodes(), homes_.order(), cheapest))) {
+        return;
+      }
+    }
+    if (!view_.eligible(i)) return;
+    cheapest = i;
+    least = cost;
+  };
+  // As if nobody had more than all have, then those that do: more in the cache is never dearer.
+  const double everywhere = cache_.everywhere();
+  for (uint32_t n = 0; n < considered_.size(); ++n) {
+    take_if_cheaper(considered_.index(n), Cost(considered_.pending(n), considered_.outstanding(n), everywhere));
+  }
+  for (const ExpectedCache::Part& part : cache_) take_if_cheaper(part.instance, Of(part.instance, part.expected));
+  if (cheapest != kNoInstance) return cheapest;
+  // Of a large fleet, nobody that was considered is eligible: of all, then.
+  for (uint32_t i = 0; i < view_.size(); ++i) take_if_cheaper(i, Of(i, everywhere));
+  return cheapest;
 }
 
 Choice PrefixAwareStrategy::Choose(const FleetView& view) const noexcept {
   if (view.key().empty()) return ChooseLeastOutstanding(view, /*bounded=*/true, Reason::kNoPrefix);
+  PrefixEntries entries;
+  return Choose(view, entries);
+}
 
-  const PrefixCosts costs = CostsOf(view);
+Choice PrefixAwareStrategy::Choose(const FleetView& view, PrefixEntries& entries) const noexcept {
+  const PrefixCosts costs = CostsOf(view, entries);
   Choice choice;
-  double least = 0;
-  const auto consider = [&](uint32_t i, double expected) {
-    const double cost = costs.Of(i, expected);
-    if (choice.instance != kNoInstance) {
-      if (cost > least) return;
-      const uint64_t order = costs.homes().order();
-      if (cost == least && !Precedes(ScoreOf(view.nodes(), order, i), ScoreOf(view.nodes(), order, choice.instance))) {
-        return;
-      }
-    }
-    if (!view.eligible(i)) return;
-    choice.instance = i;
-    least = cost;
-  };
-  // As if nobody had more than all have, then those that do: more in the cache is never dearer.
-  for (uint32_t i = 0; i < view.size(); ++i) consider(i, costs.cache().everywhere());
-  for (const ExpectedCache::Part& part : costs.cache()) consider(part.instance, part.expected);
-
   choice.home = costs.homes().home();
+  choice.instance = costs.Cheapest();
   if (choice.instance == kNoInstance) return choice;
   choice.rank = costs.homes().RankOf(choice.instance);
   costs.Estimate(choice);
@@ -108,14 +115,18 @@ Choice PrefixAwareStrategy::Choose(const FleetView& view) const noexcept {
 }
 
 NestedHomes PrefixAwareStrategy::HomesOf(const FleetView& view) const {
-  return FindHomes(view, LookUp(view.key(), state_.memory()), state_.requests());
+  PrefixEntries entries;
+  return FindHomes(view, LookUp(view.key(), state_.memory(), entries), state_.requests());
 }
 
-void PrefixAwareStrategy::Learn(const FleetView& view, const Choice& choice) const noexcept {
+void PrefixAwareStrategy::Learn(const FleetView& view, const Choice& choice, const PrefixEntries& entries,
+                                uint64_t random) const noexcept {
   const uint32_t slot = fleet_.slots()[choice.instance];
   const Holder holder = {slot, state_.CacheGeneration(slot), state_.requests()};
   PrefixMemory memory = state_.memory();
-  for (size_t i = 0; i < view.key().depth_count(); ++i) memory.Note(view.key().fingerprint(i), holder);
+  for (size_t i = 0; i < view.key().depth_count(); ++i) {
+    memory.Note(view.key().fingerprint(i), entries[i], holder, random);
+  }
   state_.NoteWork(slot, choice.uncached_bytes);
 }
 

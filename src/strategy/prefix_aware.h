@@ -6,9 +6,9 @@
 //   soft(x) = x^2 / (x + kFreeBytes)
 //
 // pending: prompt bytes that the instance has yet to prefill; uncached: those of this request that it is not expected
-// to have cached (expected_cache.h); m: what a request finds uncached, lately and on the mean; P:
-// the mean of pending over the instances. What an instance has to do already counts per weight; weight is capacity, not
-// speed, so the request's own work is the same everywhere.
+// to have cached (expected_cache.h); m: what a request finds uncached, lately and on the mean; P: the mean of pending
+// over the instances, m and P by those considered (considered.h). What an instance has to do already counts per weight;
+// weight is capacity, not speed, so the request's own work is the same everywhere.
 //
 // soft: an engine prefills what waits in one batch, so a few KiB delay nobody, and diverting for them would only cost
 // hits.
@@ -27,6 +27,7 @@
 #include "prefixroute/strategy.h"
 #include "src/fleet/fleet.h"
 #include "src/state/state.h"
+#include "src/strategy/considered.h"
 #include "src/strategy/expected_cache.h"
 #include "src/strategy/nested_homes.h"
 
@@ -35,11 +36,16 @@ namespace prefixroute::internal {
 // What one request costs where. Of a key that isn't empty.
 class PrefixCosts {
  public:
-  PrefixCosts(const FleetView& view, const Fleet& fleet, const State& state, uint32_t gateway_replicas);
+  // `entries` becomes what the memory has of the prefix. All arguments must outlive this.
+  PrefixCosts(const FleetView& view, const Fleet& fleet, const State& state, uint32_t gateway_replicas,
+              PrefixEntries& entries);
 
   const NestedHomes& homes() const { return homes_; }
   const ExpectedCache& cache() const { return cache_; }
 
+  // The instance of the least cost of those that are eligible, the first by rendezvous of those that are level;
+  // kNoInstance where nobody is eligible.
+  uint32_t Cheapest() const;
   // The cost where `expected` bytes of the prefix are cached.
   double Of(uint32_t instance, double expected) const;
   uint64_t UncachedBytes(double expected) const { return static_cast<uint64_t>(bytes_ - expected); }
@@ -52,15 +58,18 @@ class PrefixCosts {
   }
 
  private:
+  // Of load per weight.
+  double Cost(double pending, double outstanding, double expected) const;
+
   const FleetView& view_;
   const Fleet& fleet_;
   uint32_t now_;
-  PrefixEntries entries_;
   NestedHomes homes_;
   ExpectedCache cache_;
+  Considered considered_;
   double bytes_;
-  double mean_work_;  // m
-  double waiting_;    // P / m
+  double outstanding_cost_;  // Of one request.
+  double uncached_cost_;     // Of one byte: 1 + P / m.
 };
 
 class PrefixAwareStrategy final : public RoutingStrategy {
@@ -69,15 +78,19 @@ class PrefixAwareStrategy final : public RoutingStrategy {
   PrefixAwareStrategy(const Fleet& fleet, State& state, uint32_t gateway_replicas)
       : fleet_(fleet), state_(state), gateway_replicas_(gateway_replicas) {}
 
-  // Three passes over the instances, four where it goes to none of the prefix's homes, and a look into the memory for
-  // each depth of the prefix.
+  // One pass over the instances' hashes, two where it goes to none of the prefix's homes; a look at the loads of those
+  // considered, and one into the memory for each depth of the prefix.
   Choice Choose(const FleetView& view) const noexcept override;
+  // The same, of a prefix that isn't empty. `entries` becomes what was found in the memory, for Learn().
+  Choice Choose(const FleetView& view, PrefixEntries& entries) const noexcept;
 
-  // The request, whose key isn't empty, was sent as chosen. O(depths).
-  void Learn(const FleetView& view, const Choice& choice) const noexcept;
+  // The request was sent as chosen. `random`: fresh bits. O(depths).
+  void Learn(const FleetView& view, const Choice& choice, const PrefixEntries& entries, uint64_t random) const noexcept;
 
   // Of a prefix that isn't empty.
-  PrefixCosts CostsOf(const FleetView& view) const { return {view, fleet_, state_, gateway_replicas_}; }
+  PrefixCosts CostsOf(const FleetView& view, PrefixEntries& entries) const {
+    return {view, fleet_, state_, gateway_replicas_, entries};
+  }
   NestedHomes HomesOf(const FleetView& view) const;
 
  private:

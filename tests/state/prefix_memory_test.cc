@@ -11,6 +11,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "prefixroute/rendezvous.h"
 #include "tests/testing/scale.h"
 
 namespace prefixroute::internal {
@@ -24,7 +25,7 @@ class PrefixMemoryTest : public ::testing::Test {
   static constexpr uint32_t kSize = 1024;
 
   void Note(uint64_t fingerprint, uint32_t when, uint32_t slot = 0, uint32_t generation = 0) {
-    memory_.Note(fingerprint, {slot, generation, when});
+    memory_.Note(fingerprint, memory_.Find(fingerprint), {slot, generation, when}, MixBits(++noted_));
   }
   bool Has(uint64_t fingerprint) const { return memory_.Find(fingerprint) != nullptr; }
   uint64_t SeenAt(uint64_t fingerprint, uint32_t now) const {
@@ -41,6 +42,7 @@ class PrefixMemoryTest : public ::testing::Test {
 
   std::vector<PrefixEntry> entries_ = std::vector<PrefixEntry>(kSize);
   PrefixMemory memory_{entries_.data(), kSize};
+  uint64_t noted_ = 0;
 };
 
 TEST_F(PrefixMemoryTest, FindsWhatWasNotedAndNothingElse) {
@@ -145,13 +147,38 @@ TEST(DecayedCountTest, IsHalvedAtEveryBorderOfAnEpochAndNowhereElse) {
 TEST_F(PrefixMemoryTest, WhatIsSeenEveryNthTimeHasThatShareThroughEveryBorder) {
   for (uint32_t each : {1u, 3u, 64u}) {
     const uint64_t fingerprint = 1'000 + 2 * each;
+    double sum = 0;
+    double exact_sum = 0;
     for (uint32_t now = 0; now < 20 * DecayedCount::kEpoch; ++now) {
-      // But for the one that is due, and halves of it.
-      ASSERT_NEAR(static_cast<double>(SeenAt(fingerprint, now)), static_cast<double>(DecayedCount::OfAll(now)) / each,
-                  2.0 * DecayedCount::kUnit)
-          << "every " << each << " at " << now;
+      const auto share = static_cast<double>(SeenAt(fingerprint, now));
+      const double exact = static_cast<double>(DecayedCount::OfAll(now)) / each;
+      // But for the one that is due, and halves of it; where it is noted by chance, to within a part.
+      const double tolerance = exact < PrefixEntry::kAlwaysWritten ? 2.0 * DecayedCount::kUnit : 0.4 * exact;
+      ASSERT_NEAR(share, exact, tolerance) << "every " << each << " at " << now;
+      sum += share;
+      exact_sum += exact;
       if (now % each == 0) Note(fingerprint, now);
     }
+    EXPECT_NEAR(sum / exact_sum, 1, 0.05) << "no bias, every " << each;
+  }
+}
+
+TEST_F(PrefixMemoryTest, WhatAllSendIsWrittenRarely) {
+  for (uint32_t now = 0; now < DecayedCount::kEpoch; ++now) Note(5, now);
+  uint32_t writes = 0;
+  for (uint32_t now = DecayedCount::kEpoch; now < 2 * DecayedCount::kEpoch; ++now) {
+    const uint64_t before = memory_.Find(5)->seen;
+    Note(5, now, now % 9);
+    writes += memory_.Find(5)->seen != before ? 1 : 0;
+  }
+  EXPECT_GT(writes, 0u);
+  EXPECT_LT(writes, DecayedCount::kEpoch / 16);
+}
+
+TEST_F(PrefixMemoryTest, WhatFewSendIsWrittenEachTime) {
+  for (uint32_t now = 0; now < 256; ++now) {
+    Note(5, now, now % 4);
+    ASSERT_EQ(SeenAt(5, now), (now + 1) * DecayedCount::kUnit);
   }
 }
 
@@ -170,7 +197,7 @@ TEST_F(PrefixMemoryTest, WhatIsSeenNoMoreLosesItsShare) {
 TEST_F(PrefixMemoryTest, CountFitsItsHalfWordHoweverOftenItIsSeenAtOneTime) {
   // The clock is told by the batch, and stands still for a while.
   for (int i = 0; i < 100'000; ++i) Note(5, DecayedCount::kEpoch - 1);
-  EXPECT_EQ(SeenAt(5, DecayedCount::kEpoch - 1), 100'000u * DecayedCount::kUnit);
+  EXPECT_NEAR(SeenAt(5, DecayedCount::kEpoch - 1), 100'000.0 * DecayedCount::kUnit, 40'000.0 * DecayedCount::kUnit);
   EXPECT_EQ(memory_.Find(5)->AgeAt(DecayedCount::kEpoch), 1u);
 }
 
@@ -190,11 +217,11 @@ TEST_F(PrefixMemoryTest, AgesGoOnAsTheClockWraps) {
   EXPECT_THAT(HoldersOf(5), UnorderedElementsAre(11, 12, 13, 20));
 }
 
-// Counts and the count of all begin anew together: no share is ever above the whole.
+// Counts and the count of all begin anew together: no share is above the whole, but for the chance in it.
 TEST_F(PrefixMemoryTest, NoShareIsAboveTheWholeAsTheClockWraps) {
   uint32_t now = UINT32_MAX - 10'000;
   for (int i = 0; i < 30'000; ++i, ++now) {
-    ASSERT_LE(SeenAt(5, now), DecayedCount::OfAll(now)) << now;
+    ASSERT_LE(SeenAt(5, now), 1.4 * static_cast<double>(DecayedCount::OfAll(now)) + DecayedCount::kUnit) << now;
     Note(5, now);
   }
   EXPECT_GT(SeenAt(5, now), DecayedCount::OfAll(now) / 2) << "and it comes back";
@@ -218,7 +245,8 @@ TEST(PrefixMemoryThreadsTest, HammeredEntriesAreWhatSomebodyWrote) {
       std::mt19937_64 random(thread);
       for (int round = 0; round < rounds; ++round) {
         const uint64_t fingerprint = all[random() % all.size()];
-        memory.Note(fingerprint, {thread, kGeneration, static_cast<uint32_t>(round)});
+        memory.Note(fingerprint, memory.Find(fingerprint), {thread, kGeneration, static_cast<uint32_t>(round)},
+                    random());
         const PrefixEntry* found = memory.Find(all[random() % all.size()]);
         if (found == nullptr) continue;
         const uint64_t now_there = found->fingerprint.load();
@@ -241,7 +269,7 @@ TEST(PrefixMemoryThreadsTest, HammeredEntriesAreWhatSomebodyWrote) {
   // It works on as ever.
   PrefixMemory memory(entries.data(), kSize);
   for (uint64_t fingerprint : all) {
-    memory.Note(fingerprint, {1, kGeneration, static_cast<uint32_t>(rounds)});
+    memory.Note(fingerprint, memory.Find(fingerprint), {1, kGeneration, static_cast<uint32_t>(rounds)}, 0);
     ASSERT_NE(memory.Find(fingerprint), nullptr);
     ASSERT_EQ(memory.Find(fingerprint)->fingerprint, fingerprint);
   }
@@ -251,7 +279,7 @@ TEST(PrefixMemoryThreadsTest, HammeredEntriesAreWhatSomebodyWrote) {
 TEST_F(PrefixMemoryTest, ALateThreadForgetsNothing) {
   for (uint32_t now = 0; now <= DecayedCount::kEpoch; ++now) Note(5, now);
   Note(5, DecayedCount::kEpoch - 1);
-  EXPECT_GT(SeenAt(5, DecayedCount::kEpoch), 2000u * DecayedCount::kUnit);
+  EXPECT_GT(SeenAt(5, DecayedCount::kEpoch), 1800u * DecayedCount::kUnit);
 
   Note(16, 100);
   Note(16 + kSize, 5000);
