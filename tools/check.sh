@@ -22,7 +22,11 @@ tidy() {
 format() {
   git ls-files -z '*.h' '*.cc' | xargs -0 clang-format --dry-run -Werror
 }
-all=(format tidy gcc clang asan tsan)
+instructions() {
+  cmake --preset gcc && cmake --build --preset gcc --target prefixroute_instructions &&
+    benchmarks/instructions/check_counts.py build/gcc/benchmarks/instructions/prefixroute_instructions
+}
+all=(format tidy instructions gcc clang asan tsan)
 
 build_and_test() {
   local preset=$1
@@ -43,7 +47,7 @@ for leg in "${legs[@]}"; do
   fi
 done
 
-tools/install_packages.sh clang clang-tidy clang-format
+tools/install_packages.sh clang clang-tidy clang-format python3 valgrind
 mkdir -p build
 summary=""
 failed=0
