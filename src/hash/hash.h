@@ -6,30 +6,18 @@
 #ifndef PREFIXROUTE_SRC_HASH_HASH_H_
 #define PREFIXROUTE_SRC_HASH_HASH_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
+#include "prefixroute/prefix_key.h"
+#include "src/hash/kernels.h"
+
 namespace prefixroute::internal {
 
-// Hashes `count` segments, of which the first begins at `bytes` and each ends where ends[i] says, counted from there.
-using HashSegmentsFunction = void (*)(const char* bytes, const uint64_t* ends, size_t count, uint64_t* hashes);
+inline uint64_t HashBytes(std::string_view bytes) { return WidestHashKernels().hash_bytes(bytes.data(), bytes.size()); }
 
-// The narrowest first; those that this machine can run.
-struct SegmentHashers {
-  HashSegmentsFunction functions[3];
-  size_t count;
-};
-SegmentHashers RunnableSegmentHashers();
-
-void HashSegments(const char* bytes, const uint64_t* ends, size_t count, uint64_t* hashes);
-
-inline uint64_t HashBytes(std::string_view bytes) {
-  const uint64_t end = bytes.size();
-  uint64_t hash = 0;
-  HashSegments(bytes.data(), &end, 1, &hash);
-  return hash;
-}
+// Makes of `key` what MakePrefixKey() returns, where it lies.
+void FillPrefixKey(std::string_view prefix, std::string_view scope, uint64_t max_prefix_bytes, PrefixKey& key);
 
 }  // namespace prefixroute::internal
 

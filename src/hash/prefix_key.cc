@@ -33,6 +33,25 @@ class PrefixKeyBuilder {
     key.depth_count_ = static_cast<uint32_t>(depth_count);
     for (size_t i = 0; i < depth_count; ++i) key.fingerprints_[i] = NotZero(chain[i] ^ scope_hash);
   }
+
+  static void Fill(PrefixKey& key, std::string_view prefix, uint64_t scope_hash) {
+    uint64_t value;
+    const size_t depth_count =
+        WidestHashKernels().hash_prefix(prefix.data(), prefix.size(), scope_hash, kPrefixDepths.data(),
+                                        kMaxPrefixDepths, key.fingerprints_.data(), &value);
+    if (depth_count == 0) return SetWhole(key, value, prefix.size());
+    key.value_ = value;
+    key.bytes_ = prefix.size();
+    key.depth_count_ = static_cast<uint32_t>(depth_count);
+    key.whole_ = false;
+  }
+
+  static void Clear(PrefixKey& key) {
+    key.value_ = 0;
+    key.bytes_ = 0;
+    key.depth_count_ = 0;
+    key.whole_ = false;
+  }
 };
 
 }  // namespace internal
@@ -41,9 +60,10 @@ namespace {
 
 using internal::PrefixKeyBuilder;
 
-// Chained, so that parts are kept apart; the one added keeps a part apart from none.
+// Chained, so that parts are kept apart; the one added keeps a part apart from none. A part is short, and hashed
+// sooner than the widest vectors are called.
 uint64_t AddToScopeHash(uint64_t scope_hash, std::string_view part) {
-  return part.empty() ? scope_hash : MixBits(scope_hash ^ internal::HashBytes(part)) + 1;
+  return part.empty() ? scope_hash : MixBits(scope_hash ^ XXH3_64bits(part.data(), part.size())) + 1;
 }
 
 XXH3_state_t* State(unsigned char* memory) { return std::launder(reinterpret_cast<XXH3_state_t*>(memory)); }
@@ -59,19 +79,16 @@ PrefixKey PrefixKey::FromHash(uint64_t hash, uint64_t bytes) {
   return key;
 }
 
+void internal::FillPrefixKey(std::string_view prefix, std::string_view scope, uint64_t max_prefix_bytes,
+                             PrefixKey& key) {
+  prefix = prefix.substr(0, std::min(max_prefix_bytes, kMaxMaxPrefixBytes));
+  if (prefix.empty()) return PrefixKeyBuilder::Clear(key);
+  PrefixKeyBuilder::Fill(key, prefix, AddToScopeHash(0, scope));
+}
+
 PrefixKey MakePrefixKey(std::string_view prefix, std::string_view scope, uint64_t max_prefix_bytes) {
   PrefixKey key;
-  prefix = prefix.substr(0, std::min(max_prefix_bytes, kMaxMaxPrefixBytes));
-  if (prefix.empty()) return key;
-  uint64_t chain[kMaxPrefixDepths];
-  const auto* const beyond = std::upper_bound(kPrefixDepths.begin(), kPrefixDepths.end(), prefix.size());
-  const auto depth_count = static_cast<size_t>(beyond - kPrefixDepths.begin());
-  internal::HashSegments(prefix.data(), kPrefixDepths.data(), depth_count, chain);
-  uint64_t end = 0;
-  for (size_t i = 0; i < depth_count; ++i) chain[i] = end = MixBits(end ^ chain[i]);
-  const uint64_t begin = depth_count == 0 ? 0 : kPrefixDepths[depth_count - 1];
-  if (begin < prefix.size()) end = MixBits(end ^ internal::HashBytes(prefix.substr(begin)));
-  PrefixKeyBuilder::Set(key, chain, depth_count, end, prefix.size(), AddToScopeHash(0, scope));
+  internal::FillPrefixKey(prefix, scope, max_prefix_bytes, key);
   return key;
 }
 
