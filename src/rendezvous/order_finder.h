@@ -34,7 +34,7 @@ class OrderFinder {
   uint32_t First(uint64_t key, Eligible eligible) const {
     if (plain_ && nodes_.size <= kFew) {
       const uint32_t first = FirstOfFew(key);
-      if (eligible(first)) return first;
+      return eligible(first) ? first : RendezvousFirst(nodes_, key, eligible);
     }
     uint32_t first;
     return FindFirst(key, eligible, &first, 1, kWantedForFirst) == 0 ? kNoInstance : first;
