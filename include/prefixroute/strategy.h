@@ -21,8 +21,10 @@
 namespace prefixroute {
 
 namespace internal {
+class Considered;
 class FleetViewBuilder;
-}
+class OrderFinder;
+}  // namespace internal
 
 // The strategies that come with the library, by the names that SageMaker gave them.
 enum class Strategy : uint8_t {
@@ -93,22 +95,19 @@ class FleetView {
   // others that the instance's last report showed (Router::ReportLoad).
   uint32_t outstanding(uint32_t index) const {
     if (loads_ != nullptr) return loads_[index].outstanding;
-    const uint64_t all = uint64_t{OwnOutstanding(index)} + OthersOutstanding(index);
-    return static_cast<uint32_t>(std::min<uint64_t>(all, UINT32_MAX));
+    return Outstanding(SlotOf(index), OwnOutstanding(SlotOf(index)));
   }
   // Bytes that it has yet to prefill (Load::pending_bytes), likewise.
   uint64_t pending_bytes(uint32_t index) const {
-    return loads_ != nullptr ? loads_[index].pending_bytes : OwnPending(index);
+    return loads_ != nullptr ? loads_[index].pending_bytes : Pending(SlotOf(index));
   }
 
   // Whether the instance may be chosen at all: it has weight, and is neither draining nor excluded by the request.
-  bool available(uint32_t index) const {
-    return nodes_.weights[index] != 0 && !draining_[index] && !(excluded_ != nullptr && Excluded(index));
-  }
+  bool available(uint32_t index) const { return !closed_[index] && !(excluded_ != nullptr && Excluded(index)); }
   // Whether it is available and below its hard bound, for which the router's own requests count alone: a report may be
   // old, and must not close an instance.
   bool eligible(uint32_t index) const {
-    const uint32_t bounded = loads_ != nullptr ? loads_[index].outstanding : OwnOutstanding(index);
+    const uint32_t bounded = loads_ != nullptr ? loads_[index].outstanding : OwnOutstanding(SlotOf(index));
     return available(index) && bounded < max_outstanding(index);
   }
 
@@ -121,30 +120,35 @@ class FleetView {
   const RendezvousNodes& nodes() const { return nodes_; }
 
  private:
+  friend class internal::Considered;
   friend class internal::FleetViewBuilder;
   FleetView() = default;
 
   // A slot (src/state/layout.h) begins with the words of its count, its pending bytes and those of others, and the
   // number of others' requests.
+  const unsigned char* SlotOf(uint32_t index) const { return words_ + words_stride_ * slots_[index]; }
   template <typename Word>
-  Word Read(uint32_t index, size_t offset, std::memory_order order) const {
-    const unsigned char* slot = words_ + words_stride_ * slots_[index];
-    return reinterpret_cast<const std::atomic<Word>*>(slot + offset)->load(order);
+  static Word Read(const unsigned char* place, std::memory_order order) {
+    return reinterpret_cast<const std::atomic<Word>*>(place)->load(order);
   }
-  uint32_t OwnOutstanding(uint32_t index) const {
-    return static_cast<uint32_t>(Read<uint64_t>(index, 0, std::memory_order_acquire) & kMaxOutstanding);
+  static uint32_t OwnOutstanding(const unsigned char* slot) {
+    return static_cast<uint32_t>(Read<uint64_t>(slot, std::memory_order_acquire) & kMaxOutstanding);
   }
-  uint32_t OthersOutstanding(uint32_t index) const { return Read<uint32_t>(index, 24, std::memory_order_relaxed); }
-  uint64_t OwnPending(uint32_t index) const {
-    const auto own = Read<int64_t>(index, 8, std::memory_order_relaxed);
-    return (own < 0 ? 0 : static_cast<uint64_t>(own)) + Read<uint64_t>(index, 16, std::memory_order_relaxed);
+  static uint32_t Outstanding(const unsigned char* slot, uint32_t own) {
+    const uint64_t all = uint64_t{own} + Read<uint32_t>(slot + 24, std::memory_order_relaxed);
+    return static_cast<uint32_t>(std::min<uint64_t>(all, UINT32_MAX));
+  }
+  static uint64_t Pending(const unsigned char* slot) {
+    const auto own = Read<int64_t>(slot + 8, std::memory_order_relaxed);
+    return (own < 0 ? 0 : static_cast<uint64_t>(own)) + Read<uint64_t>(slot + 16, std::memory_order_relaxed);
   }
   bool Excluded(uint32_t index) const { return (excluded_[index / 64] >> (index % 64) & 1) != 0; }
 
   RendezvousNodes nodes_{};
+  const internal::OrderFinder* order_ = nullptr;
   const std::string_view* ids_ = nullptr;
   const uint32_t* max_outstanding_ = nullptr;
-  const uint8_t* draining_ = nullptr;
+  const uint8_t* closed_ = nullptr;     // Whether it drains or has no weight.
   const uint64_t* excluded_ = nullptr;  // A bit an instance, or nullptr.
   const Load* loads_ = nullptr;         // The caller's, or nullptr: the router's own words.
   const unsigned char* words_ = nullptr;

@@ -39,12 +39,14 @@ Fleet::Fleet(absl::Span<const Instance> instances, std::vector<uint8_t> draining
     by_slot_[slots_[i]] = i;
     total_weight += weights_[i];
     weighted += weights_[i] != 0 ? 1 : 0;
+    closed_.push_back(draining_[i] != 0 || weights_[i] == 0 ? 1 : 0);
   }
   for (const uint64_t weight : weights_) {
     load_factors_.push_back(weight == 0 ? 0
                                         : static_cast<double>(total_weight) / weighted / static_cast<double>(weight));
   }
   nodes_ = {hashes_.data(), weights_.data(), ties_.data(), size()};
+  order_ = OrderFinder(nodes_);
 }
 
 uint32_t Fleet::Find(std::string_view id) const {

@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "prefixroute/instance.h"
 #include "prefixroute/rendezvous.h"
+#include "src/rendezvous/order_finder.h"
 
 namespace prefixroute::internal {
 
@@ -29,9 +30,12 @@ class Fleet {
   const std::vector<std::string_view>& ids() const { return ids_; }
   const std::vector<uint32_t>& max_outstanding() const { return max_outstanding_; }
   const std::vector<uint8_t>& draining() const { return draining_; }
+  const std::vector<uint8_t>& closed() const { return closed_; }  // Whether it drains or has no weight.
   const std::vector<uint32_t>& slots() const { return slots_; }
   const std::vector<uint32_t>& by_id() const { return by_id_; }  // Indexes, sorted by the bytes of the ids.
   const RendezvousNodes& nodes() const { return nodes_; }
+  // First, Rank and Order of the nodes, fast.
+  const OrderFinder& order() const { return order_; }
 
   // The index of the instance that the state counts in `slot`, or kNoInstance.
   uint32_t IndexOfSlot(uint32_t slot) const { return slot < by_slot_.size() ? by_slot_[slot] : kNoInstance; }
@@ -53,10 +57,12 @@ class Fleet {
   std::vector<uint32_t> by_id_;
   std::vector<uint32_t> max_outstanding_;
   std::vector<uint8_t> draining_;
+  std::vector<uint8_t> closed_;
   std::vector<uint32_t> slots_;
   std::vector<uint32_t> by_slot_;
   std::vector<double> load_factors_;
   RendezvousNodes nodes_;
+  OrderFinder order_;
 };
 
 }  // namespace prefixroute::internal

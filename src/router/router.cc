@@ -248,7 +248,8 @@ absl::StatusOr<Lease> Router::Acquire(const Request& request) {
     if (limit != UINT32_MAX) limit -= std::min(limit, impl_->state.Others(slot));
     return impl_->state.Reserve(slot, std::min({hard_bound, limit, kMaxOutstanding}));
   };
-  const absl::StatusOr<Decision> decision = impl_->Decide(current, strategy, view, reader.stripe(), kMaxLostRaces, reserve);
+  const absl::StatusOr<Decision> decision =
+      impl_->Decide(current, strategy, view, reader.stripe(), kMaxLostRaces, reserve);
   if (!decision.ok()) return decision.status();
   const Decision& made = *decision;
   const uint32_t slot = fleet.slots()[made.instance];
@@ -270,8 +271,7 @@ absl::StatusOr<size_t> Router::Rank(const Request& request, absl::Span<uint32_t>
   if (strategy != nullptr && !key.empty()) {
     return strategy->HomesOf(view).Order(available, out.data(), out.size());
   }
-  return RendezvousOrder(fleet.nodes(), key.empty() ? RandomOf(request) : key.value(), available, out.data(),
-                         out.size());
+  return fleet.order().Order(key.empty() ? RandomOf(request) : key.value(), available, out.data(), out.size());
 }
 
 absl::Status Router::SetInstances(absl::Span<const Instance> instances) {

@@ -11,6 +11,7 @@
 
 #include "prefixroute/router.h"
 #include "src/fleet/fleet.h"
+#include "src/hash/hash.h"
 #include "src/strategy/least_outstanding.h"
 #include "src/strategy/prefix_aware.h"
 #include "src/strategy/random.h"
@@ -43,8 +44,8 @@ class Snapshot {
   }
   const PrefixKey& KeyOf(const Request& request, PrefixKey& room) const {
     if (request.key != nullptr) return *request.key;
-    room = MakePrefixKey(request.prefix, request.scope,
-                         strict() ? options_.strict_prefix_bytes : options_.max_prefix_bytes);
+    FillPrefixKey(request.prefix, request.scope, strict() ? options_.strict_prefix_bytes : options_.max_prefix_bytes,
+                  room);
     return room;
   }
 

@@ -83,8 +83,8 @@ struct alignas(64) PrefixEntry {
   }
 
   // It was seen once more, and sent to the holder. Where it is seen often, this counts 2^n with a chance of 1 in 2^n,
-  // by `random`, else does nothing: the line of a prompt that all send would go from thread to thread. (Morris: Counting
-  // large numbers of events in small registers, 1978.)
+  // by `random`, else does nothing: the line of a prompt that all send would go from thread to thread. (Morris:
+  // Counting large numbers of events in small registers, 1978.)
   void Note(const Holder& holder, uint64_t random) {
     const uint64_t count = SeenAt(holder.when);
     const int doublings = count < kAlwaysWritten ? 0 : 64 - __builtin_clzll(count / kAlwaysWritten);

@@ -27,21 +27,39 @@ class Considered {
     const uint32_t count = std::min(size, kMax);
     const uint32_t step = count == 0 ? 0 : size / count;
     uint32_t place = static_cast<uint32_t>((static_cast<Uint128>(order) * size) >> 64);
+    uint32_t eligible = 0;
+    uint32_t workers = 0;
+    uint64_t all_pending = 0;
+    uint64_t all_work = 0;
     for (uint32_t n = 0; n < count; ++n) {
       const uint32_t i = fleet.by_id()[place];
       place += step;
       if (place >= size) place -= size;
-      if (!view.eligible(i)) continue;
-      const uint64_t pending = std::min(view.pending_bytes(i), kMostBytes);
+      if (!view.available(i)) continue;
+      Load load;
+      if (view.loads_ != nullptr) {
+        load = view.loads_[i];
+        if (load.outstanding >= view.max_outstanding_[i]) continue;
+      } else {
+        const unsigned char* slot = view.SlotOf(i);
+        const uint32_t own = FleetView::OwnOutstanding(slot);
+        if (own >= std::min(view.max_outstanding_[i], kMaxOutstanding)) continue;
+        load = {FleetView::Outstanding(slot, own), FleetView::Pending(slot)};
+      }
+      const uint64_t pending = std::min(load.pending_bytes, kMostBytes);
       const uint64_t work = state.MeanWork(fleet.slots()[i]);
-      all_pending_ += pending;
-      all_work_ += work;
-      workers_ += work != 0 ? 1 : 0;
-      index_[size_] = i;
-      pending_[size_] = fleet.load_factors()[i] * static_cast<double>(pending);
-      outstanding_[size_] = fleet.load_factors()[i] * view.outstanding(i);
-      ++size_;
+      all_pending += pending;
+      all_work += work;
+      workers += work != 0 ? 1 : 0;
+      index_[eligible] = i;
+      pending_[eligible] = fleet.load_factors()[i] * static_cast<double>(pending);
+      outstanding_[eligible] = fleet.load_factors()[i] * load.outstanding;
+      ++eligible;
     }
+    size_ = eligible;
+    workers_ = workers;
+    all_pending_ = all_pending;
+    all_work_ = all_work;
   }
 
   // Only those that are eligible.
@@ -62,10 +80,10 @@ class Considered {
   // No instance has more to do; so sums stay within 64 bits, and exact.
   static constexpr uint64_t kMostBytes = uint64_t{1} << 56;
 
-  uint32_t size_ = 0;
-  uint32_t workers_ = 0;
-  uint64_t all_pending_ = 0;
-  uint64_t all_work_ = 0;
+  uint32_t size_;
+  uint32_t workers_;
+  uint64_t all_pending_;
+  uint64_t all_work_;
   std::array<uint32_t, kMax> index_;
   std::array<double, kMax> pending_;
   std::array<double, kMax> outstanding_;

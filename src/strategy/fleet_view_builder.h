@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes the view that a strategy chooses from.
+// Makes the view that a strategy chooses from, and shows the library's own strategies more of it.
 
 #ifndef PREFIXROUTE_SRC_STRATEGY_FLEET_VIEW_BUILDER_H_
 #define PREFIXROUTE_SRC_STRATEGY_FLEET_VIEW_BUILDER_H_
@@ -31,13 +31,16 @@ class FleetViewBuilder {
     return view;
   }
 
+  static const OrderFinder& OrderOf(const FleetView& view) { return *view.order_; }
+
  private:
   static FleetView Build(const Fleet& fleet, const uint64_t* excluded, const PrefixKey& key, uint64_t random) {
     FleetView view;
     view.nodes_ = fleet.nodes();
+    view.order_ = &fleet.order();
     view.ids_ = fleet.ids().data();
     view.max_outstanding_ = fleet.max_outstanding().data();
-    view.draining_ = fleet.draining().data();
+    view.closed_ = fleet.closed().data();
     view.excluded_ = excluded;
     view.key_ = &key;
     view.random_ = random;

@@ -18,6 +18,7 @@
 
 #include "prefixroute/prefix_key.h"
 #include "prefixroute/rendezvous.h"
+#include "src/fleet/fleet.h"
 
 namespace prefixroute::internal {
 
@@ -25,12 +26,12 @@ class NestedHomes {
  public:
   // A part that needs more instances than this leaves the choice to those below it.
   static constexpr size_t kMaxCandidates = 64;
-  // `wanted(i)` says how many instances the part to depth i needs, at least 1. O(instances) where one is enough, plus
-  // O(kMaxCandidates * log(kMaxCandidates)) for each part that needs several.
+  // `wanted(i)` says how many instances the part to depth i needs, at least 1. One pass over the instances, plus
+  // O(kMaxCandidates * log(kMaxCandidates)) for each part that needs several. The fleet must outlive this.
   template <typename Wanted>
-  NestedHomes(const RendezvousNodes& nodes, const PrefixKey& key, Wanted wanted) : nodes_(nodes), order_(key.value()) {
+  NestedHomes(const Fleet& fleet, const PrefixKey& key, Wanted wanted) : fleet_(fleet), order_(key.value()) {
     const auto has_weight = [](uint32_t) { return true; };
-    size_t left = nodes.size;
+    size_t left = fleet.size();
     bool narrowed = false;
     for (size_t i = 0; i < key.depth_count() && left > 1; ++i) {
       const size_t needed = wanted(i);
@@ -40,7 +41,7 @@ class NestedHomes {
           left = needed;
         } else {
           order_ = key.fingerprint(i);
-          left = count_ = RendezvousOrder(nodes, order_, has_weight, candidates_.data(), needed);
+          left = count_ = fleet.order().Order(order_, has_weight, candidates_.data(), needed);
           narrowed = true;
         }
       }
@@ -51,7 +52,7 @@ class NestedHomes {
       }
     }
     if (narrowed && left > 1) SortFirst(left, key.value());
-    home_ = count_ != 0 ? candidates_[0] : RendezvousFirst(nodes, order_, has_weight);
+    home_ = count_ != 0 ? candidates_[0] : fleet.order().First(order_, has_weight);
   }
 
   // kNoInstance where no instance has weight.
@@ -72,7 +73,7 @@ class NestedHomes {
     for (size_t c = 0; c < count_; ++c) {
       if (candidates_[c] == index) return static_cast<uint32_t>(c + 1);
     }
-    return RendezvousRank(nodes_, order_, index);
+    return fleet_.order().Rank(order_, index);
   }
   // Writes the first `room` instances of that order for which eligible(index) is true, and returns how many it wrote.
   // O(instances * (kMaxCandidates + log(room))).
@@ -83,18 +84,25 @@ class NestedHomes {
       if (written < room && eligible(candidate)) out[written++] = candidate;
     }
     const auto is_rest = [&](uint32_t i) { return eligible(i) && std::find(begin(), end(), i) == end(); };
-    return written + RendezvousOrder(nodes_, order_, is_rest, out + written, room - written);
+    return written + fleet_.order().Order(order_, is_rest, out + written, room - written);
   }
   // The key that orders those that are home of no part.
   uint64_t order() const { return order_; }
 
  private:
   void SortFirst(size_t count, uint64_t key) {
-    std::sort(candidates_.begin(), candidates_.begin() + static_cast<ptrdiff_t>(count),
-              [&](uint32_t a, uint32_t b) { return Precedes(ScoreOf(nodes_, key, a), ScoreOf(nodes_, key, b)); });
+    struct Scored {
+      RendezvousScore score;
+      uint32_t index;
+    };
+    std::array<Scored, kMaxCandidates> scored;
+    for (size_t c = 0; c < count; ++c) scored[c] = {ScoreOf(fleet_.nodes(), key, candidates_[c]), candidates_[c]};
+    std::sort(scored.begin(), scored.begin() + static_cast<ptrdiff_t>(count),
+              [](const Scored& a, const Scored& b) { return Precedes(a.score, b.score); });
+    for (size_t c = 0; c < count; ++c) candidates_[c] = scored[c].index;
   }
 
-  RendezvousNodes nodes_;
+  const Fleet& fleet_;
   uint64_t order_;
   uint32_t home_;
   size_t count_ = 0;

@@ -4,7 +4,7 @@
 
 #include "src/strategy/prefix_aware.h"
 
-#include <algorithm>
+#include <array>
 
 #include "src/strategy/constants.h"
 #include "src/strategy/least_outstanding.h"
@@ -18,12 +18,12 @@ const PrefixEntries& LookUp(const PrefixKey& key, const PrefixMemory& memory, Pr
   return entries;
 }
 
-NestedHomes FindHomes(const FleetView& view, const PrefixEntries& entries, uint32_t now) {
-  const double instances = view.size();
+NestedHomes FindHomes(const Fleet& fleet, const PrefixKey& key, const PrefixEntries& entries, uint32_t now) {
+  const double instances = fleet.size();
   const double all = static_cast<double>(DecayedCount::OfAll(now)) +
                      kUnseenRequests * instances * static_cast<double>(DecayedCount::kUnit);
   const double homes_per_seen = kHomesPerShare * instances / all;
-  return NestedHomes(view.nodes(), view.key(), [&](size_t depth_index) {
+  return NestedHomes(fleet, key, [&](size_t depth_index) {
     if (entries[depth_index] == nullptr) return size_t{1};
     return 1 + static_cast<size_t>(homes_per_seen * static_cast<double>(entries[depth_index]->SeenAt(now)));
   });
@@ -33,7 +33,7 @@ double OtherReplicas(uint32_t gateway_replicas) {
   return kHomeAlone + (kHomeAmongMany - kHomeAlone) * (1 - 1.0 / gateway_replicas);
 }
 
-double Soft(double bytes) { return bytes == 0 ? 0 : bytes * bytes / (bytes + kFreeBytes); }
+double Soft(double bytes) { return bytes * bytes / (bytes + kFreeBytes); }
 
 }  // namespace
 
@@ -42,7 +42,7 @@ PrefixCosts::PrefixCosts(const FleetView& view, const Fleet& fleet, const State&
     : view_(view),
       fleet_(fleet),
       now_(state.requests()),
-      homes_(FindHomes(view, LookUp(view.key(), state.memory(), entries), now_)),
+      homes_(FindHomes(fleet, view.key(), LookUp(view.key(), state.memory(), entries), now_)),
       cache_(view.key(), entries, fleet, state, homes_, now_, OtherReplicas(gateway_replicas)),
       considered_(view, fleet, state, homes_.order()),
       bytes_(static_cast<double>(view.key().bytes())) {
@@ -67,8 +67,8 @@ uint32_t PrefixCosts::Cheapest() const {
   const auto take_if_cheaper = [&](uint32_t i, double cost) {
     if (cheapest != kNoInstance) {
       if (cost > least) return;
-      if (cost == least && !Precedes(ScoreOf(view_.nodes(), homes_.order(), i),
-                                     ScoreOf(view_.nodes(), homes_.order(), cheapest))) {
+      if (cost == least &&
+          !Precedes(ScoreOf(view_.nodes(), homes_.order(), i), ScoreOf(view_.nodes(), homes_.order(), cheapest))) {
         return;
       }
     }
@@ -76,12 +76,14 @@ uint32_t PrefixCosts::Cheapest() const {
     cheapest = i;
     least = cost;
   };
-  // As if nobody had more than all have, then those that do: more in the cache is never dearer.
-  const double everywhere = cache_.everywhere();
-  for (uint32_t n = 0; n < considered_.size(); ++n) {
-    take_if_cheaper(considered_.index(n), Cost(considered_.pending(n), considered_.outstanding(n), everywhere));
-  }
+  // Those that have more than all have, and those that have just that.
   for (const ExpectedCache::Part& part : cache_) take_if_cheaper(part.instance, Of(part.instance, part.expected));
+  const double everywhere = cache_.everywhere();
+  std::array<double, Considered::kMax> costs;
+  for (uint32_t n = 0; n < considered_.size(); ++n) {
+    costs[n] = Cost(considered_.pending(n), considered_.outstanding(n), everywhere);
+  }
+  for (uint32_t n = 0; n < considered_.size(); ++n) take_if_cheaper(considered_.index(n), costs[n]);
   if (cheapest != kNoInstance) return cheapest;
   // Of a large fleet, nobody that was considered is eligible: of all, then.
   for (uint32_t i = 0; i < view_.size(); ++i) take_if_cheaper(i, Of(i, everywhere));
@@ -116,7 +118,7 @@ Choice PrefixAwareStrategy::Choose(const FleetView& view, PrefixEntries& entries
 
 NestedHomes PrefixAwareStrategy::HomesOf(const FleetView& view) const {
   PrefixEntries entries;
-  return FindHomes(view, LookUp(view.key(), state_.memory(), entries), state_.requests());
+  return FindHomes(fleet_, view.key(), LookUp(view.key(), state_.memory(), entries), state_.requests());
 }
 
 void PrefixAwareStrategy::Learn(const FleetView& view, const Choice& choice, const PrefixEntries& entries,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "src/strategy/fleet_view_builder.h"
 #include "src/strategy/least_outstanding.h"
 #include "src/strategy/relative_bound.h"
 
@@ -18,7 +19,7 @@ Choice StrictStrategy::Choose(const FleetView& fleet) const noexcept {
   if (fleet.key().empty()) return ChooseLeastOutstanding(fleet, /*bounded=*/true, Reason::kNoPrefix);
 
   Choice choice;
-  choice.home = RendezvousFirst(fleet.nodes(), fleet.key().value(), [](uint32_t) { return true; });
+  choice.home = FleetViewBuilder::OrderOf(fleet).First(fleet.key().value(), [](uint32_t) { return true; });
   if (choice.home == kNoInstance) return choice;
   choice.instance = choice.home;
   choice.rank = 1;
@@ -37,11 +38,12 @@ Choice StrictStrategy::Choose(const FleetView& fleet) const noexcept {
 
 Choice StrictStrategy::Divert(const FleetView& fleet, const Caps* caps, Choice choice) const noexcept {
   choice.reason = fleet.available(choice.home) ? Reason::kDivertedByLoad : Reason::kDivertedUnavailable;
+  const OrderFinder& order = FleetViewBuilder::OrderOf(fleet);
   const uint64_t key = fleet.key().value();
   const auto below_bounds = [&](uint32_t i) {
     return i != choice.home && fleet.eligible(i) && (caps == nullptr || fleet.outstanding(i) < caps->Of(i));
   };
-  choice.instance = RendezvousFirst(fleet.nodes(), key, below_bounds);
+  choice.instance = order.First(key, below_bounds);
   if (choice.instance == kNoInstance) {
     // Counts moved while they were read, or nobody is eligible: only the hard bound refuses.
     const Choice least = ChooseLeastOutstanding(fleet, /*bounded=*/true, choice.reason);
@@ -51,7 +53,7 @@ Choice StrictStrategy::Divert(const FleetView& fleet, const Caps* caps, Choice c
   } else {
     choice.limit = caps != nullptr ? AsLimit(caps->Of(choice.instance)) : UINT32_MAX;
   }
-  choice.rank = RendezvousRank(fleet.nodes(), key, choice.instance);
+  choice.rank = order.Rank(key, choice.instance);
   if (choice.instance == choice.home) choice.reason = Reason::kHome;
   return choice;
 }

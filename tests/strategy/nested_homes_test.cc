@@ -35,7 +35,7 @@ std::string RandomBytes(size_t size, std::mt19937_64& random) {
 using Wanted = std::function<uint32_t(uint64_t fingerprint, uint64_t depth)>;
 
 NestedHomes HomesOf(const Fleet& fleet, const PrefixKey& key, const Wanted& wanted) {
-  return NestedHomes(fleet.nodes(), key, [&](uint32_t i) { return wanted(key.fingerprint(i), key.depth(i)); });
+  return NestedHomes(fleet, key, [&](uint32_t i) { return wanted(key.fingerprint(i), key.depth(i)); });
 }
 
 uint32_t One(uint64_t, uint64_t) { return 1; }
