@@ -4,9 +4,9 @@
 
 check_counts.py [--update] [--counts FILE] prefixroute_instructions
 
-Counts by valgrind's callgrind, and compares with counts.json beside this script. Fails where a call takes more, or less:
-what became cheaper must not become dearer again. --update writes the counts found. Counts hold for one compiler and
-build type, with AVX2, which is the widest that valgrind knows: with others this checks nothing, and says so.
+Counts by valgrind's callgrind, and compares with counts.json beside this script. Fails where a call takes more, or
+less: what became cheaper must not become dearer again. --update writes the counts found. Counts hold for one compiler
+and build type, with AVX2, which is the widest that valgrind knows: with others this checks nothing, and says so.
 """
 
 import argparse
@@ -43,9 +43,11 @@ def measure(program):
             check=True, stdout=subprocess.PIPE, text=True)
         cases = [line.split(" ", 1)[1].rsplit(" ", 1) for line in run.stdout.splitlines() if line.startswith("case ")]
         dumps = [pathlib.Path(f"{out}.{number}") for number in range(1, len(cases) + 1)]
-        if not cases or not all(dump.exists() for dump in dumps) or pathlib.Path(f"{out}.{len(cases) + 1}").exists():
+        one_more = pathlib.Path(f"{out}.{len(cases) + 1}")
+        if not cases or not all(dump.exists() for dump in dumps) or one_more.exists():
             sys.exit(f"check_counts.py: callgrind doesn't have one dump for each of the {len(cases)} cases")
-        return {name: round(instructions(dump) / int(calls), 1) for (name, calls), dump in zip(cases, dumps)}
+        return {name: round(instructions(dump) / int(calls), 1)
+                for (name, calls), dump in zip(cases, dumps)}
 
 
 def complaints(kept, found):

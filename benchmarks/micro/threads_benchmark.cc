@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Several threads on one router, in turns with one of them alone. "speedup" is how many times the rate of one they
-// have together, and "bare_speedup" that of threads which share nothing: all that the machine has to give.
+// have together, and "bare_speedup" that of threads which share nothing: all that the machine has to give. "overlap" is
+// how much of the time they worked together: below 0.9 the others mean nothing.
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string_view>
 #include <thread>
@@ -59,19 +59,26 @@ void MeasureThreads(benchmark::State& state, Rule rule, Wanted wanted, MakeBy ma
   const int64_t instances = state.range(0);
   const int64_t bytes = state.range(1);
   const auto threads = static_cast<size_t>(state.range(2));
-  const auto router = MakeRouter(rule, instances, bytes);
-  {
+  const auto make_router = [&] {
+    auto router = MakeRouter(rule, instances, bytes);
     By decide = make_by(*router);
     ShowPrefixes(0, kWarmPrefixes, bytes, decide);
-  }
+    return router;
+  };
+  const auto make_member = [&](Router& router, size_t thread) {
+    return std::make_unique<Member<By>>(make_by(router), MostDecisions(instances), bytes,
+                                        PrefixesOf(thread, threads, wanted, router, bytes));
+  };
+  // The last member works alone, on a router that no other thread has touched.
+  const auto router = make_router();
+  const auto own_router = make_router();
   std::vector<std::unique_ptr<Member<By>>> members;
-  for (size_t thread = 0; thread < threads; ++thread) {
-    members.push_back(std::make_unique<Member<By>>(make_by(*router), MostDecisions(instances), bytes,
-                                                   PrefixesOf(thread, threads, wanted, *router, bytes)));
-  }
+  for (size_t thread = 0; thread < threads; ++thread) members.push_back(make_member(*router, thread));
+  members.push_back(make_member(*own_router, 0));
   const Floors floors(instances, bytes);
   const size_t calls = members[0]->prompts.size();
   Team team(threads);
+  std::vector<double> overlaps;
   Turns turns(state, calls, {"alone", "bare", "bare_alone"});
 
   const auto next = [&](size_t thread) { members[thread]->prompts.Next(); };
@@ -84,15 +91,19 @@ void MeasureThreads(benchmark::State& state, Rule rule, Wanted wanted, MakeBy ma
       benchmark::DoNotOptimize(floors.Decide(prompt));
     }
   };
-  const auto together = [&](const std::function<void(size_t)>& work) {
-    team.Run(next);
+  const auto together = [&](const Team::Work& work) {
+    for (int tries = 0; tries < 20; ++tries) {
+      team.Run(next, work);
+      if (team.Overlap() > 0.9) break;
+    }
+    overlaps.push_back(team.Overlap());
     double rate = 0;
-    for (const double seconds : team.Run(work)) rate += 1 / seconds;
+    for (size_t thread = 0; thread < threads; ++thread) rate += 1 / team.Seconds(thread);
     turns.Record(static_cast<double>(threads) / rate);
   };
-  const auto alone = [&](const std::function<void(size_t)>& work) {
-    next(0);
-    turns.Time([&] { work(0); });
+  const auto alone = [&](const Team::Work& work) {
+    next(threads);
+    turns.Time([&] { work(threads); });
   };
   while (turns.Next()) {
     together(decide);
@@ -101,6 +112,7 @@ void MeasureThreads(benchmark::State& state, Rule rule, Wanted wanted, MakeBy ma
     alone(bare);
   }
   turns.Report();
+  state.counters["overlap"] = Turns::Median(overlaps);
   const auto speedup = [&](const char* one, const char* all) {
     return static_cast<double>(threads) * state.counters[one] / state.counters[all];
   };
