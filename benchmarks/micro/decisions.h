@@ -52,7 +52,7 @@ class Floors {
   }
 
   uint64_t Hash(std::string_view prompt) const { return internal::HashBytes(prompt.substr(0, prefix_bytes_)); }
-  size_t Decide(std::string_view prompt) const { return GreatestScore(Hash(prompt), hashes_.data(), hashes_.size()); }
+  uint64_t Decide(std::string_view prompt) const { return GreatestScore(Hash(prompt), hashes_.data(), hashes_.size()); }
 
   void Time(Turns& turns, Prompts& prompts) const {
     Each(turns, prompts, [&](std::string_view prompt) { return Decide(prompt); });

@@ -31,20 +31,16 @@ uint64_t ReadOnce(std::string_view bytes) {
 }
 
 PREFIXROUTE_WIDEST_VECTORS
-size_t GreatestScore(uint64_t key, const uint64_t* hashes, size_t count) {
-  constexpr uint64_t kIndex = 0xffff;  // The score's low bits, which decide next to nothing.
+uint64_t GreatestScore(uint64_t key, const uint64_t* hashes, size_t count) {
   uint64_t greatest = 0;
   for (size_t i = 0; i < count; ++i) {
-    uint64_t score = key ^ hashes[i];  // MixBits of it:
-    score ^= score >> 33;
+    uint64_t score = key ^ hashes[i];
     score *= 0xff51afd7ed558ccdULL;
     score ^= score >> 33;
     score *= 0xc4ceb9fe1a85ec53ULL;
-    score ^= score >> 33;
-    score = (score & ~kIndex) | i;
     greatest = score > greatest ? score : greatest;
   }
-  return greatest & kIndex;
+  return greatest;
 }
 
 }  // namespace prefixroute

@@ -15,8 +15,9 @@ namespace prefixroute {
 // Reads every byte, but for the last 7: their sum.
 uint64_t ReadOnce(std::string_view bytes);
 
-// Scores every instance for the key, and returns the index of the greatest. `count` is at most 65,536.
-size_t GreatestScore(uint64_t key, const uint64_t* hashes, size_t count);
+// Scores every instance for the key, and returns the greatest score: MixBits, without its first step, which can be done
+// once for each instance and each key, and its last, which leaves the upper bits as they are.
+uint64_t GreatestScore(uint64_t key, const uint64_t* hashes, size_t count);
 
 }  // namespace prefixroute
 
