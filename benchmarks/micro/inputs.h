@@ -78,9 +78,12 @@ class Prompts {
     const size_t stride = (prefix_bytes + tail_bytes + 31) / 16 * 16;
     const size_t count = std::clamp<size_t>((kCacheBytes + prefix_bytes) / stride, 1, most);
     bytes_.resize(stride * count + 16);
-    for (size_t i = 0; i < bytes_.size(); ++i) bytes_[i] = static_cast<char>(MixBits(i + 1));
     const size_t begin = 16 - reinterpret_cast<uintptr_t>(bytes_.data()) % 16;
     for (size_t i = 0; i < count; ++i) {
+      // Everywhere the same, or one number would be many prefixes.
+      for (size_t byte = 0; byte < prefix_bytes + tail_bytes; ++byte) {
+        bytes_[begin + i * stride + byte] = static_cast<char>(MixBits(byte + 1));
+      }
       prompts_.push_back(std::string_view(bytes_).substr(begin + i * stride, prefix_bytes + tail_bytes));
     }
   }

@@ -66,24 +66,20 @@ class Team {
 
   using Work = std::function<void(size_t)>;
 
-  // Every thread calls prepare(its number), then, all beginning at the same time, work(its number).
-  void Run(const Work& prepare, const Work& work) {
+  // Every thread calls work(its number), beginning at the same time.
+  void Run(const Work& work) {
     ready_ = 0;
     done_ = 0;
     go_ = false;
-    prepare_ = &prepare;
     Announce(&work);
-    prepare(0);
     SpinUntil([&] { return ready_ == others_.size(); });
     go_ = true;
     Time(0, work);
     SpinUntil([&] { return done_ == others_.size(); });
   }
 
-  // Of the last work: how many seconds the thread took.
-  double Seconds(size_t number) const { return Seconds(spans_[number].begin, spans_[number].end); }
-  // The part of the time during which all threads were at it. Little where one had to wait for its processor: then what
-  // they do to each other doesn't show.
+  // The part of the last work's time during which all threads were at it. Little where one had to wait for its
+  // processor: then what they do to each other doesn't show.
   double Overlap() const {
     Span inner = spans_[0];
     Span outer = spans_[0];
@@ -132,7 +128,6 @@ class Team {
         work = work_;
       }
       if (work == nullptr) return;
-      (*prepare_)(number);
       ++ready_;
       SpinUntil([&] { return go_.load(); });
       Time(number, *work);
@@ -151,7 +146,6 @@ class Team {
   std::vector<std::thread> others_;
   std::mutex mutex_;
   std::condition_variable condition_;
-  const Work* prepare_ = nullptr;
   const Work* work_ = nullptr;
   uint64_t announced_ = 0;
   std::atomic<size_t> ready_{0};
