@@ -45,14 +45,18 @@ class ByAcquire {
     absl::StatusOr<Lease> lease = router_.Acquire(request_);
     if (!lease.ok()) return kNoInstance;
     const uint32_t instance = lease->decision().instance;
-    in_flight_[oldest_] = *std::move(lease);
+    in_flight_[oldest_].lease = *std::move(lease);
     oldest_ = oldest_ + 1 == in_flight_.size() ? 0 : oldest_ + 1;
     return instance;
   }
 
  private:
+  struct alignas(128) Place {  // In no line that another thread writes.
+    Lease lease;
+  };
+
   Router& router_;
-  std::vector<Lease> in_flight_;
+  std::vector<Place> in_flight_;
   size_t oldest_ = 0;
   Request request_;
 };

@@ -2,11 +2,9 @@
 //
 // Several threads on one router, in turns with one of them alone. "speedup" is how many times the rate of one they
 // have together, and "bare_speedup" that of threads which share nothing: all that the machine has to give. "overlap" is
-// how much of the time they worked together: below 0.9 the others mean nothing. "one_counter_ns" is what one addition
-// costs where all threads add to one number, which tells how far apart the processors are.
+// how much of the time they worked together: below 0.9 the others mean nothing.
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -86,7 +84,7 @@ void MeasureThreads(benchmark::State& state, Rule rule, Wanted wanted, MakeBy ma
   const Floors floors(instances, bytes);
   Team team(threads);
   std::vector<double> overlaps;
-  Turns turns(state, kTimedBatches * members[0]->prompts.size(), {"alone", "bare", "bare_alone", "one_counter"});
+  Turns turns(state, kTimedBatches * members[0]->prompts.size(), {"alone", "bare", "bare_alone"});
 
   const auto work = [&](size_t number, auto decide) {
     Member<By>& member = *members[number];
@@ -115,14 +113,11 @@ void MeasureThreads(benchmark::State& state, Rule rule, Wanted wanted, MakeBy ma
   };
   const auto ask = [](Member<By>& member, std::string_view prompt) { return member.decide(prompt); };
   const auto bare = [&](Member<By>&, std::string_view prompt) { return floors.Decide(prompt); };
-  std::atomic<uint64_t> counter{0};
-  const auto count = [&](Member<By>&, std::string_view) { return ++counter; };
   while (turns.Next()) {
     together(ask);
     alone(ask);
     together(bare);
     alone(bare);
-    together(count);
   }
   turns.Report();
   state.counters["overlap"] = Turns::Median(overlaps);
