@@ -4,8 +4,8 @@
 import math
 from xml.sax.saxutils import escape
 
-WIDTH, HEIGHT = 720, 400
-LEFT, RIGHT, TOP, BOTTOM = 70, 230, 40, 50
+WIDTH, HEIGHT = 740, 400
+LEFT, RIGHT, TOP, BOTTOM = 70, 250, 40, 50
 DASHES = ["6 4", "2 3"]
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"]  # Okabe and Ito's: for any eyes.
 FLOOR = "#777777"
