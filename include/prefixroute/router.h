@@ -47,6 +47,10 @@
 
 namespace prefixroute {
 
+namespace internal {
+class BareLease;
+}
+
 inline constexpr uint32_t kMaxGatewayReplicas = 1'000'000;
 
 struct RouterOptions {
@@ -150,6 +154,7 @@ class PREFIXROUTE_EXPORT Lease {
 
  private:
   friend class Router;
+  friend class internal::BareLease;
   Lease(internal::State* state, uint32_t slot, const Decision& decision)
       : state_(state), slot_(slot), pending_bytes_(decision.uncached_bytes), decision_(decision) {}
 
@@ -185,9 +190,9 @@ struct RouterStats {
 };
 
 // Thread-safe: all methods may be called by any number of threads at once. Hot: Route, Acquire, Rank, ReportLoad,
-// ForgetCache and Lease's; they never wait for the others, and allocate nothing after a thread's first call. The others
-// take a lock among themselves, and allocate. Those that change something wait until the decisions, and explanations,
-// under way have ended: microseconds, or as long as the system keeps such a thread from running.
+// ForgetCache, Transfer and Lease's; they never wait for the others, and allocate nothing after a thread's first call.
+// The others take a lock among themselves, and allocate. Those that change something wait until the decisions, and
+// explanations, under way have ended: microseconds, or as long as the system keeps such a thread from running.
 //
 // After a fork() the child may use a router that no other thread was using, as one of its own. Counts that both see are
 // what a SharedState is for.
@@ -225,6 +230,13 @@ class PREFIXROUTE_EXPORT Router {
   // instance that has max_outstanding or more is given another (but by fail_open). Errors and cost are those of
   // Route(); after lost races it decides again. Leases and fleet may change at once: Lease::id() is the instance's own.
   absl::StatusOr<Lease> Acquire(const Request& request);
+
+  // The request of `lease`, which this router gave, is served by that instance now, as the host or its peer has
+  // decided: moves the request and its pending bytes there, whatever the bounds. The lease's decision stays what it
+  // was, and so does what is remembered of the prefix. To choose anew, Finish() and Acquire() with `exclude`. NotFound
+  // where there is no such instance; FailedPrecondition where the lease owns nothing; InvalidArgument where it is
+  // another router's; ResourceExhausted where the instance has kMaxOutstanding. The lease stays where it was then.
+  absl::Status Transfer(Lease& lease, std::string_view id);
 
   // The first `out.size()` instances in the prefix's own order, draining and excluded ones and those of weight 0 left
   // out: its home, and where next if nothing else counted. Acquire() and Route() with `exclude` go by loads, and by
@@ -274,7 +286,11 @@ class PREFIXROUTE_EXPORT Router {
   const SharedState* shared_state() const;
 
  private:
+  friend class internal::BareLease;
   struct Impl;
+  // Reserves in the instance's slot, whatever its bounds, and returns the slot.
+  absl::StatusOr<uint32_t> ReserveAt(std::string_view id);
+  internal::State& state();
   static absl::StatusOr<std::unique_ptr<Router>> Make(RouterOptions options, absl::Span<const Instance> instances,
                                                       SharedState owner, bool shared);
   explicit Router(std::unique_ptr<Impl> impl);

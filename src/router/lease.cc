@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include <algorithm>
 #include <utility>
 
 #include "prefixroute/router.h"
+#include "src/router/cached_tokens.h"
 #include "src/state/state.h"
 
 namespace prefixroute {
@@ -33,21 +33,10 @@ void Lease::FirstToken() noexcept {
   state_->RemovePending(slot_, std::exchange(pending_bytes_, 0));
 }
 
-namespace {
-constexpr uint64_t kMaxPromptTokens = uint64_t{1} << 32;  // What is more is no number of tokens.
-}
-
 void Lease::ReportCachedTokens(uint64_t cached_tokens, uint64_t prompt_tokens) noexcept {
   if (state_ == nullptr || std::exchange(reported_, true)) return;
-  prompt_tokens = std::min(prompt_tokens, kMaxPromptTokens);
-  cached_tokens = std::min(cached_tokens, prompt_tokens);
-  // A prompt may be longer than the prefix that the router saw: by its share of it.
-  const double expected = decision_.prefix_bytes == 0
-                              ? 0
-                              : static_cast<double>(decision_.prefix_bytes - decision_.uncached_bytes) /
-                                    static_cast<double>(decision_.prefix_bytes);
-  state_->ReportCache(slot_, prompt_tokens, cached_tokens,
-                      static_cast<uint64_t>(expected * static_cast<double>(prompt_tokens)));
+  internal::ReportCachedTokens(*state_, slot_, decision_.prefix_bytes, decision_.uncached_bytes, cached_tokens,
+                               prompt_tokens);
 }
 
 void Lease::Finish() noexcept {

@@ -257,6 +257,36 @@ absl::StatusOr<Lease> Router::Acquire(const Request& request) {
   return Lease(&impl_->state, slot, made);
 }
 
+absl::StatusOr<uint32_t> Router::ReserveAt(std::string_view id) {
+  uint32_t slot = 0;
+  bool reserved = false;
+  const absl::Status found = impl_->WithSlot(id, [&](uint32_t its_slot) {
+    slot = its_slot;
+    reserved = impl_->state.Reserve(slot, kMaxOutstanding);
+  });
+  if (!found.ok()) return found;
+  if (!reserved) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("id is \"", absl::CHexEscape(internal::ToAbsl(id)), "\", which can count no more requests"));
+  }
+  return slot;
+}
+
+absl::Status Router::Transfer(Lease& lease, std::string_view id) {
+  if (!lease.active()) return absl::FailedPreconditionError("lease owns nothing");
+  if (lease.state_ != &impl_->state) return absl::InvalidArgumentError("lease is another router's");
+  const absl::StatusOr<uint32_t> reserved = ReserveAt(id);
+  if (!reserved.ok()) return reserved.status();
+  const uint32_t slot = *reserved;
+  State& state = impl_->state;
+  state.AddPending(slot, lease.pending_bytes_);
+  state.RemovePending(lease.slot_, lease.pending_bytes_);
+  state.Release(std::exchange(lease.slot_, slot));
+  return absl::OkStatus();
+}
+
+State& Router::state() { return impl_->state; }
+
 absl::StatusOr<size_t> Router::Rank(const Request& request, absl::Span<uint32_t> out) const {
   ReadGate::Reader reader(impl_->gate);
   const Snapshot& current = *impl_->snapshot.load();

@@ -54,11 +54,17 @@ class Count {
       word_.fetch_sub(1);
       return;
     }
+    ReleaseIfAny(owner);
+  }
+
+  // The same for who may not have one, a sole owner too; returns whether there was one.
+  bool ReleaseIfAny(uint32_t owner) {
     uint64_t word = word_.load();
     do {
       Settle(word);
-      if (PartOf(cells_[owner].load()) == 0) return;
+      if ((owners_ == 1 ? TotalOf(word) : PartOf(cells_[owner].load())) == 0) return false;
     } while (!word_.compare_exchange_weak(word, Next(word, owner, kRelease, TotalOf(word) - 1)));
+    return true;
   }
 
   // Takes all of the owner's part away.

@@ -23,7 +23,7 @@
 namespace prefixroute::internal {
 
 // To be changed with any change of the layout, of Count's bits or of what they mean.
-inline constexpr uint32_t kLayoutVersion = 2;
+inline constexpr uint32_t kLayoutVersion = 3;
 inline constexpr uint64_t kBlockMagic = 0x7078'726f'7574'6531;  // "pxroute1"
 inline constexpr size_t kBlockAlignment = 64;                   // A cache line.
 
@@ -34,6 +34,7 @@ struct alignas(kBlockAlignment) BlockHeader {
   uint32_t max_owners;
   uint32_t prefix_entries;
   uint64_t bytes;
+  uint64_t identity;                                        // Random: no other block's.
   std::atomic<uint64_t> membership_guard;                   // The token of the owner that is changing membership, or 0.
   alignas(kBlockAlignment) std::atomic<uint64_t> requests;  // That the memory of prefixes has seen.
 };
@@ -47,6 +48,7 @@ struct SlotHead {
   std::atomic<uint32_t> others;            // Requests outstanding from others: by the last report.
   std::atomic<uint32_t> cache_generation;  // What was remembered under another is lost.
   std::atomic<uint64_t> work;              // Decayed mean of the uncached bytes of a request here, times kWorkUnit.
+  std::atomic<uint32_t> incarnation;       // How many instances the slot has had.
 };
 
 static_assert(offsetof(SlotHead, pending) == 8 && offsetof(SlotHead, others_pending) == 16 &&

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "prefixroute/rendezvous.h"
 
 namespace prefixroute::internal {
 namespace {
@@ -25,6 +26,12 @@ constexpr uint64_t kUnknownWork = 1024;  // Bytes.
 constexpr int kGuardYields = 1'000;
 constexpr int kGuardSleeps = 2'000;
 constexpr std::chrono::milliseconds kGuardSleep(1);
+
+uint64_t NewIdentity() {
+  uint64_t identity;
+  if (getentropy(&identity, sizeof(identity)) == 0) return identity;
+  return MixBits(reinterpret_cast<uintptr_t>(&identity)) ^ MixBits(static_cast<uint64_t>(getpid()));
+}
 
 absl::Status CheckMemory(const void* memory) {
   if (memory == nullptr) return absl::InvalidArgumentError("memory is null");
@@ -73,6 +80,7 @@ void State::Build(void* memory, const SharedStateShape& shape) {
   header->max_owners = shape.max_owners;
   header->prefix_entries = shape.prefix_entries;
   header->bytes = layout.bytes;
+  header->identity = NewIdentity();
   header->magic.store(kBlockMagic);
 }
 
@@ -145,6 +153,7 @@ State::State(unsigned char* memory, uint64_t token)
                reinterpret_cast<const BlockHeader*>(memory)->prefix_entries}),
       owners_(reinterpret_cast<const BlockHeader*>(memory)->max_owners),
       token_(token),
+      identity_(reinterpret_cast<const BlockHeader*>(memory)->identity),
       process_(getpid()) {}
 
 State::~State() {
@@ -227,6 +236,7 @@ void State::ResetHead(uint32_t slot) {
   head.others_pending.store(0);
   head.others.store(0);
   head.work.store(0);
+  head.incarnation.fetch_add(1);
   ForgetCache(slot);
   CacheReport& report = CacheReportOf(slot);
   report.prompt.store(0);
@@ -265,6 +275,14 @@ uint64_t State::PartOf(uint32_t column) const {
   uint64_t outstanding = 0;
   for (uint32_t slot = 0; slot < layout_.slot_count; ++slot) outstanding += CountOf(slot).part(column);
   return outstanding;
+}
+
+void State::ReleaseAll() {
+  if (!OwnsColumn() || process_ != getpid()) return;
+  for (uint32_t slot = 0; slot < layout_.slot_count; ++slot) {
+    while (ReleaseIfAny(slot, column_)) {
+    }
+  }
 }
 
 void State::FreeColumn(uint32_t column) {

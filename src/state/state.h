@@ -50,15 +50,31 @@ class State {
   // Bytes that an instance has yet to prefill. Added after a reservation, taken away before its release: who dies
   // between two of the writes leaves a request's bytes too many or too few, until the slot has a new instance.
   void AddPending(uint32_t slot, uint64_t bytes) {
-    if (OwnsColumn()) ChangePending(slot, static_cast<int64_t>(bytes));
+    if (OwnsColumn()) ChangePending(slot, column_, static_cast<int64_t>(bytes));
   }
   void RemovePending(uint32_t slot, uint64_t bytes) {
-    if (OwnsColumn()) ChangePending(slot, -static_cast<int64_t>(bytes));
+    if (OwnsColumn()) ChangePending(slot, column_, -static_cast<int64_t>(bytes));
   }
   uint64_t Pending(uint32_t slot) const {
     const int64_t pending = HeadOf(slot).pending.load(std::memory_order_relaxed);
     return pending < 0 ? 0 : static_cast<uint64_t>(pending);
   }
+
+  // What a bare lease goes by (src/router/bare_lease.h): the column that a request is counted in, which need not be
+  // this owner's, and what tells it from requests of other blocks, owners and instances.
+  uint32_t column() const { return column_; }
+  bool HasPlace(uint32_t slot, uint32_t column) const { return slot < layout_.slot_count && column < owners_; }
+  uint64_t identity() const { return identity_; }
+  uint64_t TokenOf(uint32_t column) const { return OwnerToken(column).load(std::memory_order_relaxed); }
+  uint32_t IncarnationOf(uint32_t slot) const { return HeadOf(slot).incarnation.load(std::memory_order_relaxed); }
+  // Whether the column's owner has any request outstanding there, and one less of them.
+  bool HasAny(uint32_t slot, uint32_t column) const { return CountOf(slot).part(column) != 0; }
+  bool ReleaseIfAny(uint32_t slot, uint32_t column) { return CountOf(slot).ReleaseIfAny(column); }
+  void RemovePending(uint32_t slot, uint32_t column, uint64_t bytes) {
+    ChangePending(slot, column, -static_cast<int64_t>(bytes));
+  }
+  // Takes back all that this owner has outstanding; nothing in a forked child, for it is the parent's.
+  void ReleaseAll();
 
   // The engine's own report: what exceeds the owners' account is others'.
   void ReportLoad(uint32_t slot, const EngineLoad& load);
@@ -138,8 +154,8 @@ class State {
     return reinterpret_cast<std::atomic<int64_t>*>(CellsOf(slot) + owners_)[column];
   }
   Count CountOf(uint32_t slot) const { return Count(&HeadOf(slot).word, CellsOf(slot), owners_); }
-  void ChangePending(uint32_t slot, int64_t bytes) {
-    if (owners_ > 1) PendingOf(slot, column_).fetch_add(bytes, std::memory_order_relaxed);
+  void ChangePending(uint32_t slot, uint32_t column, int64_t bytes) {
+    if (owners_ > 1) PendingOf(slot, column).fetch_add(bytes, std::memory_order_relaxed);
     HeadOf(slot).pending.fetch_add(bytes, std::memory_order_relaxed);
   }
   IdRecord& IdOf(uint32_t slot) const { return reinterpret_cast<IdRecord*>(base_ + layout_.ids_offset)[slot]; }
@@ -159,6 +175,7 @@ class State {
   Layout layout_;
   uint32_t owners_;
   uint64_t token_;
+  uint64_t identity_;
   pid_t process_;  // That attached.
   uint32_t column_ = 0;
   std::unique_ptr<unsigned char, HeapDelete> heap_;  // Null for shared memory.

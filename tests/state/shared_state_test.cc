@@ -151,7 +151,7 @@ TEST(SharedStateAttachTest, WhatIsNoBlockIsNamedAndNotTouched) {
        "not formatted"},
       {"something else", [](auto& header) { header.magic.fetch_xor(1); }, absl::StatusCode::kInvalidArgument,
        "not formatted"},
-      {"an older layout", [](auto& header) { --header.layout_version; }, absl::StatusCode::kFailedPrecondition,
+      {"an older layout", [](auto& header) { header.layout_version = 1; }, absl::StatusCode::kFailedPrecondition,
        "layout version is 1"},
       {"a newer layout", [](auto& header) { header.layout_version = 77; }, absl::StatusCode::kFailedPrecondition,
        "layout version is 77"},
