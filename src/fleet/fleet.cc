@@ -45,6 +45,9 @@ Fleet::Fleet(absl::Span<const Instance> instances, std::vector<uint8_t> draining
     load_factors_.push_back(weight == 0 ? 0
                                         : static_cast<double>(total_weight) / weighted / static_cast<double>(weight));
   }
+  for (const uint32_t i : by_id_) {
+    members_.push_back({load_factors_[i], i, slots_[i], max_outstanding_[i], closed_[i] != 0});
+  }
   nodes_ = {hashes_.data(), weights_.data(), ties_.data(), size()};
   order_ = OrderFinder(nodes_);
 }

@@ -17,6 +17,15 @@
 
 namespace prefixroute::internal {
 
+// What a decision has to know of an instance beside its load, in one place.
+struct Member {
+  double load_factor;  // See Fleet::load_factors().
+  uint32_t index;
+  uint32_t slot;
+  uint32_t max_outstanding;
+  bool closed;
+};
+
 class Fleet {
  public:
   // `instances` are valid (router/validate.h); `draining` and `slots`, where the state counts each, have their length.
@@ -32,7 +41,7 @@ class Fleet {
   const std::vector<uint8_t>& draining() const { return draining_; }
   const std::vector<uint8_t>& closed() const { return closed_; }  // Whether it drains or has no weight.
   const std::vector<uint32_t>& slots() const { return slots_; }
-  const std::vector<uint32_t>& by_id() const { return by_id_; }  // Indexes, sorted by the bytes of the ids.
+  const std::vector<Member>& members() const { return members_; }  // Sorted by the bytes of the ids.
   const RendezvousNodes& nodes() const { return nodes_; }
   // First, Rank and Order of the nodes, fast.
   const OrderFinder& order() const { return order_; }
@@ -54,7 +63,8 @@ class Fleet {
   std::vector<uint64_t> hashes_;
   std::vector<uint64_t> weights_;
   std::vector<uint32_t> ties_;
-  std::vector<uint32_t> by_id_;
+  std::vector<uint32_t> by_id_;  // Indexes, sorted by the bytes of the ids.
+  std::vector<Member> members_;  // Likewise.
   std::vector<uint32_t> max_outstanding_;
   std::vector<uint8_t> draining_;
   std::vector<uint8_t> closed_;

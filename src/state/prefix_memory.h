@@ -57,6 +57,9 @@ struct Holder {
     return uint64_t{when} << 32 | uint64_t{generation & kGenerationMask} << kSlotBits | (slot + 1);
   }
   static bool IsSet(uint64_t word) { return word != 0; }
+  // Equal for the same incarnation of a cache, whenever it was sent something; 0 for nobody.
+  static uint32_t Who(uint64_t word) { return static_cast<uint32_t>(word); }
+  static bool IsOfSlot(uint64_t word, uint32_t slot) { return (word & ((1u << kSlotBits) - 1)) == slot + 1; }
   static Holder Unpack(uint64_t word) {
     return {static_cast<uint32_t>(word & ((1u << kSlotBits) - 1)) - 1,
             static_cast<uint32_t>(word >> kSlotBits) & kGenerationMask, static_cast<uint32_t>(word >> 32)};
@@ -100,12 +103,13 @@ struct alignas(64) PrefixEntry {
  private:
   // Its own, a free one, or that of the holder that was sent nothing for longest.
   std::atomic<uint64_t>& PlaceFor(const Holder& holder) {
+    for (std::atomic<uint64_t>& each : holders) {
+      if (Holder::IsOfSlot(each.load(std::memory_order_relaxed), holder.slot)) return each;
+    }
     std::atomic<uint64_t>* place = &holders[0];
     uint32_t oldest = 0;
     for (std::atomic<uint64_t>& each : holders) {
       const uint64_t word = each.load(std::memory_order_relaxed);
-      const bool same = Holder::IsSet(word) && Holder::Unpack(word).slot == holder.slot;
-      if (same) return each;
       const uint32_t age = Holder::IsSet(word) ? Age(Holder::Unpack(word).when, holder.when) : UINT32_MAX;
       if (age > oldest) {
         oldest = age;

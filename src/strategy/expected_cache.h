@@ -44,10 +44,14 @@ class ExpectedCache {
     if (everywhere != NestedHomes::kNone && IsHot(entries[everywhere], now, fleet.size())) {
       everywhere_ = key.depth(everywhere);
     }
+    // Most depths have the holders of the one below, in the same places.
+    std::array<uint32_t, PrefixEntry::kHolders> below{};
     for (size_t i = key.depth_count(); i-- > 0 && count_ < kParts;) {
       if (entries[i] == nullptr) continue;
-      for (const std::atomic<uint64_t>& place : entries[i]->holders) {
-        const uint64_t word = place.load(std::memory_order_relaxed);
+      for (size_t place = 0; place < PrefixEntry::kHolders; ++place) {
+        const uint64_t word = entries[i]->holders[place].load(std::memory_order_relaxed);
+        if (Holder::Who(word) == below[place]) continue;
+        below[place] = Holder::Who(word);
         if (!Holder::IsSet(word)) continue;
         const Holder holder = Holder::Unpack(word);
         const uint32_t instance = fleet.IndexOfSlot(holder.slot);

@@ -30,7 +30,6 @@ class NestedHomes {
   // O(kMaxCandidates * log(kMaxCandidates)) for each part that needs several. The fleet must outlive this.
   template <typename Wanted>
   NestedHomes(const Fleet& fleet, const PrefixKey& key, Wanted wanted) : fleet_(fleet), order_(key.value()) {
-    const auto has_weight = [](uint32_t) { return true; };
     size_t left = fleet.size();
     bool narrowed = false;
     for (size_t i = 0; i < key.depth_count() && left > 1; ++i) {
@@ -41,7 +40,7 @@ class NestedHomes {
           left = needed;
         } else {
           order_ = key.fingerprint(i);
-          left = count_ = fleet.order().Order(order_, has_weight, candidates_.data(), needed);
+          left = count_ = FindFirst(needed);
           narrowed = true;
         }
       }
@@ -52,7 +51,8 @@ class NestedHomes {
       }
     }
     if (narrowed && left > 1) SortFirst(left, key.value());
-    home_ = count_ != 0 ? candidates_[0] : fleet.order().First(order_, has_weight);
+    if (count_ == 0) FindFirst(1);
+    home_ = candidates_[0];
   }
 
   // kNoInstance where no instance has weight.
@@ -90,6 +90,14 @@ class NestedHomes {
   uint64_t order() const { return order_; }
 
  private:
+  // Makes the first `count` of all instances in order_ candidates, of whom there may be fewer; kNoInstance for one, if
+  // there is none.
+  size_t FindFirst(size_t count) {
+    const auto has_weight = [](uint32_t) { return true; };
+    if (count > 1) return fleet_.order().Order(order_, has_weight, candidates_.data(), count);
+    candidates_[0] = fleet_.order().First(order_, has_weight);
+    return candidates_[0] != kNoInstance ? 1 : 0;
+  }
   void SortFirst(size_t count, uint64_t key) {
     struct Scored {
       RendezvousScore score;
