@@ -331,6 +331,12 @@ absl::Status Router::SetInstances(absl::Span<const Instance> instances) {
   }
   std::vector<uint32_t> added_slots(added.size());
   if (absl::Status status = impl_->state.Join(added_ids, absl::MakeSpan(added_slots)); !status.ok()) return status;
+  // Gives up what was joined, where memory runs out before it is published.
+  struct Leaver {
+    ~Leaver() { state.Leave(slots); }
+    State& state;
+    absl::Span<const uint32_t> slots;
+  } leaver{impl_->state, added_slots};
   for (size_t i = 0; i < added.size(); ++i) slots[added[i]] = added_slots[i];
   std::vector<uint32_t> removed_slots;
   for (uint32_t i = 0; i < old_fleet.size(); ++i) {
@@ -339,6 +345,7 @@ absl::Status Router::SetInstances(absl::Span<const Instance> instances) {
 
   old = impl_->Publish(std::make_shared<const Fleet>(instances, std::move(draining), std::move(slots)),
                        current.options());
+  leaver.slots = {};
   // Only now can nobody reserve there any more.
   impl_->state.Leave(removed_slots);
   return absl::OkStatus();

@@ -170,6 +170,7 @@ std::string_view State::id(uint32_t slot) const {
 absl::Status State::Join(absl::Span<const std::string_view> ids, absl::Span<uint32_t> slots) {
   if (ids.empty()) return absl::OkStatus();
   if (absl::Status status = EnterGuard(0); !status.ok()) return status;
+  const GuardLeaver leaver(*this);
 
   std::unordered_map<std::string_view, uint32_t> joined;
   std::vector<uint32_t> free_slots;
@@ -189,7 +190,6 @@ absl::Status State::Join(absl::Span<const std::string_view> ids, absl::Span<uint
     } else if (taken < free_slots.size()) {
       slots[i] = free_slots[taken++];
     } else {
-      LeaveGuard();
       return absl::ResourceExhaustedError(
           absl::StrCat("no room for the new instances: removed ones with open leases, or other owners' instances, hold "
                        "the rest of the ",
@@ -206,7 +206,6 @@ absl::Status State::Join(absl::Span<const std::string_view> ids, absl::Span<uint
     }
     CountOf(slots[i]).SetMember(column_, true);
   }
-  LeaveGuard();
   return absl::OkStatus();
 }
 
@@ -307,14 +306,13 @@ absl::Status State::Reap(uint64_t token) {
   if (token == this->token()) return absl::InvalidArgumentError(absl::StrCat("token ", token, " is this router's own"));
   if (token == 0) return absl::InvalidArgumentError("token is 0");
   if (absl::Status status = EnterGuard(token); !status.ok()) return status;
+  const GuardLeaver leaver(*this);
   for (uint32_t column = 0; column < owners_; ++column) {
     if (OwnerToken(column).load() == token) {
       FreeColumn(column);
-      LeaveGuard();
       return absl::OkStatus();
     }
   }
-  LeaveGuard();
   return absl::NotFoundError(absl::StrCat("token ", token, " is not attached"));
 }
 

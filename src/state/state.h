@@ -170,6 +170,14 @@ class State {
 
   absl::Status EnterGuard(uint64_t may_take_from);
   void LeaveGuard();
+  // Leaves it however a function ends, for memory may run out under it.
+  struct GuardLeaver {
+    explicit GuardLeaver(State& entered) : state(entered) {}
+    ~GuardLeaver() { state.LeaveGuard(); }
+    GuardLeaver(const GuardLeaver&) = delete;
+    GuardLeaver& operator=(const GuardLeaver&) = delete;
+    State& state;
+  };
 
   unsigned char* base_;
   Layout layout_;
