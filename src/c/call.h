@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <initializer_list>
 #include <new>
 #include <string>
 #include <string_view>
@@ -54,47 +53,62 @@ prefixroute_status Guarded(prefixroute_error* error, Call call) noexcept {
   }
 }
 
-struct Argument {
-  const char* name;
-  const void* pointer;
-};
-inline prefixroute_status CheckNotNull(prefixroute_error* error, std::initializer_list<Argument> arguments) {
-  for (const Argument& argument : arguments) {
-    if (argument.pointer == nullptr) return Invalid(error, absl::StrCat(argument.name, " is null"));
+// What goes wrong stays out of the way of what goes well.
+#define PREFIXROUTE_COLD [[gnu::cold, gnu::noinline]] inline
+
+PREFIXROUTE_COLD prefixroute_status IsNull(prefixroute_error* error, const char* name) {
+  return Invalid(error, absl::StrCat(name, " is null"));
+}
+// Of pairs of a name and a pointer, in turn.
+template <typename... Others>
+prefixroute_status CheckNotNull(prefixroute_error* error, const char* name, const void* pointer, Others... others) {
+  if (pointer == nullptr) return IsNull(error, name);
+  if constexpr (sizeof...(others) != 0) {
+    return CheckNotNull(error, others...);
+  } else {
+    return PREFIXROUTE_OK;
   }
-  return PREFIXROUTE_OK;
 }
 
-// Null where there is nothing is as good as any pointer.
-inline prefixroute_status CheckMemory(prefixroute_error* error, const char* name, const void* memory, size_t count) {
-  if (memory != nullptr || count == 0) return PREFIXROUTE_OK;
+PREFIXROUTE_COLD prefixroute_status IsNullOf(prefixroute_error* error, const char* name, size_t count) {
   return Invalid(error, absl::StrCat(name, " is null, but its size is ", count));
 }
+// Null where there is nothing is as good as any pointer.
+inline prefixroute_status CheckMemory(prefixroute_error* error, const char* name, const void* memory, size_t count) {
+  return memory != nullptr || count == 0 ? PREFIXROUTE_OK : IsNullOf(error, name, count);
+}
 
+PREFIXROUTE_COLD prefixroute_status CheckOtherSize(prefixroute_error* error, const char* name, uint32_t struct_size,
+                                                   size_t known_size, size_t alignment) {
+  if (struct_size >= known_size && struct_size % alignment == 0) return PREFIXROUTE_OK;
+  return Invalid(error, absl::StrCat(name, ".struct_size is ", struct_size, ", not ", known_size,
+                                     ", or more in steps of ", alignment));
+}
 // For a struct that the library writes.
 template <typename Struct>
 prefixroute_status CheckRoom(prefixroute_error* error, const char* name, const Struct& value) {
   if (value.struct_size == sizeof(Struct)) return PREFIXROUTE_OK;
-  if (value.struct_size < sizeof(Struct) || value.struct_size % alignof(Struct) != 0) {
-    return Invalid(error, absl::StrCat(name, ".struct_size is ", value.struct_size, ", not ", sizeof(Struct),
-                                       ", or more in steps of ", alignof(Struct)));
+  return CheckOtherSize(error, name, value.struct_size, sizeof(Struct), alignof(Struct));
+}
+
+PREFIXROUTE_COLD prefixroute_status CheckUnknownPart(prefixroute_error* error, const char* name, const void* value,
+                                                     uint32_t struct_size, size_t known_size) {
+  const auto* bytes = static_cast<const unsigned char*>(value);
+  for (size_t i = known_size; i < struct_size; ++i) {
+    if (bytes[i] != 0) {
+      return Invalid(error, absl::StrCat(name, " has a field at byte ", i, " that this library, which knows ",
+                                         known_size, " bytes, doesn't know"));
+    }
   }
   return PREFIXROUTE_OK;
 }
-
 // For one that it reads: of what it doesn't know it must not be asked anything.
 template <typename Struct>
 prefixroute_status CheckStruct(prefixroute_error* error, const char* name, const Struct& value) {
   if (value.struct_size == sizeof(Struct)) return PREFIXROUTE_OK;
-  if (const prefixroute_status status = CheckRoom(error, name, value); status != PREFIXROUTE_OK) return status;
-  const auto* bytes = reinterpret_cast<const unsigned char*>(&value);
-  for (uint32_t i = sizeof(Struct); i < value.struct_size; ++i) {
-    if (bytes[i] != 0) {
-      return Invalid(error, absl::StrCat(name, " has a field at byte ", i, " that this library, which knows ",
-                                         sizeof(Struct), " bytes, doesn't know"));
-    }
-  }
-  return PREFIXROUTE_OK;
+  const prefixroute_status status = CheckRoom(error, name, value);
+  if (status != PREFIXROUTE_OK) return status;
+  return CheckUnknownPart(error, name, &value, value.struct_size, sizeof(Struct));
 }
 
 // The elements of an array of a caller's structs, which may be longer than the library's.

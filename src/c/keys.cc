@@ -10,7 +10,8 @@
 
 using prefixroute::PrefixHasher;
 using prefixroute::PrefixKey;
-using prefixroute::c::ReadKey;
+using prefixroute::c::IsKey;
+using prefixroute::c::KeyOf;
 using prefixroute::c::WriteKey;
 
 namespace {
@@ -66,13 +67,11 @@ prefixroute_status prefixroute_key_from_hash(uint64_t hash, uint64_t bytes, pref
 }
 
 uint64_t prefixroute_key_value(const prefixroute_key* key) noexcept {
-  const PrefixKey* read = key != nullptr ? ReadKey(key) : nullptr;
-  return read != nullptr ? read->value() : 0;
+  return key != nullptr && IsKey(*key) ? KeyOf(*key).value() : 0;
 }
 
 uint64_t prefixroute_key_bytes(const prefixroute_key* key) noexcept {
-  const PrefixKey* read = key != nullptr ? ReadKey(key) : nullptr;
-  return read != nullptr ? read->bytes() : 0;
+  return key != nullptr && IsKey(*key) ? KeyOf(*key).bytes() : 0;
 }
 
 prefixroute_status prefixroute_hasher_init(prefixroute_hasher* hasher, uint64_t max_prefix_bytes) noexcept {

@@ -18,13 +18,16 @@ static_assert(sizeof(PrefixKey) <= sizeof(prefixroute_key) && alignof(PrefixKey)
 
 inline void WriteKey(const PrefixKey& key, prefixroute_key* out) { new (out->opaque) PrefixKey(key); }
 
-// Null where it is no key.
-inline const PrefixKey* ReadKey(const prefixroute_key* in) {
-  const auto* key = std::launder(reinterpret_cast<const PrefixKey*>(in->opaque));
-  const size_t depths = key->depth_count();
-  if (depths == 0) return key;
-  const bool sane = depths <= kMaxPrefixDepths && key->bytes() <= kMaxMaxPrefixBytes;
-  return sane && key->depth(depths - 1) <= key->bytes() ? key : nullptr;
+// What lies there, whether or not it is a key.
+inline const PrefixKey& KeyOf(const prefixroute_key& in) {
+  return *std::launder(reinterpret_cast<const PrefixKey*>(in.opaque));
+}
+
+inline bool IsKey(const prefixroute_key& in) {
+  const PrefixKey& key = KeyOf(in);
+  if (key.empty()) return true;
+  return key.depth_count() <= kMaxPrefixDepths && key.bytes() <= kMaxMaxPrefixBytes &&
+         key.depth(key.depth_count() - 1) <= key.bytes();
 }
 
 }  // namespace prefixroute::c

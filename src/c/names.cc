@@ -67,7 +67,7 @@ const char* prefixroute_reason_name(uint32_t reason) noexcept {
 prefixroute_status prefixroute_parse_strategy(const char* name, size_t name_size, uint32_t* strategy,
                                               prefixroute_error* error) noexcept {
   return Guarded(error, [&] {
-    PREFIXROUTE_RETURN_IF_BAD(CheckNotNull(error, {{"name", name}, {"strategy", strategy}}));
+    PREFIXROUTE_RETURN_IF_BAD(CheckNotNull(error, "name", name, "strategy", strategy));
     const absl::StatusOr<Strategy> parsed = prefixroute::ParseStrategy(std::string_view(name, name_size));
     if (!parsed.ok()) return Fail(error, parsed.status());
     *strategy = prefixroute::c::NumberOf(*parsed);

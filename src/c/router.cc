@@ -149,7 +149,7 @@ prefixroute_status prefixroute_create(const prefixroute_options* options, const 
                                       size_t instance_count, prefixroute_router** router,
                                       prefixroute_error* error) noexcept {
   return Guarded(error, [&] {
-    PREFIXROUTE_RETURN_IF_BAD(CheckNotNull(error, {{"router", router}}));
+    PREFIXROUTE_RETURN_IF_BAD(CheckNotNull(error, "router", router));
     return Create(error, options, instances, instance_count, nullptr, router);
   });
 }
@@ -158,7 +158,7 @@ prefixroute_status prefixroute_create_shared(const prefixroute_options* options,
                                              size_t instance_count, void* memory, size_t bytes, uint64_t token,
                                              prefixroute_router** router, prefixroute_error* error) noexcept {
   return Guarded(error, [&] {
-    PREFIXROUTE_RETURN_IF_BAD(CheckNotNull(error, {{"router", router}}));
+    PREFIXROUTE_RETURN_IF_BAD(CheckNotNull(error, "router", router));
     absl::StatusOr<SharedState> shared_state = SharedState::Attach(memory, bytes, token);
     if (!shared_state.ok()) return Fail(error, shared_state.status());
     return Create(error, options, instances, instance_count, &*shared_state, router);
@@ -174,7 +174,7 @@ void prefixroute_destroy(prefixroute_router* router) noexcept {
 prefixroute_status prefixroute_set_instances(prefixroute_router* router, const prefixroute_instance* instances,
                                              size_t instance_count, prefixroute_error* error) noexcept {
   return Guarded(error, [&] {
-    PREFIXROUTE_RETURN_IF_BAD(CheckNotNull(error, {{"router", router}}));
+    PREFIXROUTE_RETURN_IF_BAD(CheckNotNull(error, "router", router));
     std::vector<Instance> read;
     PREFIXROUTE_RETURN_IF_BAD(ReadInstances(error, instances, instance_count, read));
     return Done(error, RouterOf(router).SetInstances(read));
@@ -184,7 +184,7 @@ prefixroute_status prefixroute_set_instances(prefixroute_router* router, const p
 prefixroute_status prefixroute_set_draining(prefixroute_router* router, const char* id, size_t id_size,
                                             int32_t draining, prefixroute_error* error) noexcept {
   return Guarded(error, [&] {
-    PREFIXROUTE_RETURN_IF_BAD(CheckNotNull(error, {{"router", router}, {"id", id}}));
+    PREFIXROUTE_RETURN_IF_BAD(CheckNotNull(error, "router", router, "id", id));
     PREFIXROUTE_RETURN_IF_BAD(CheckFlag(error, "draining", static_cast<uint32_t>(draining)));
     return Done(error, RouterOf(router).SetDraining(std::string_view(id, id_size), draining != 0));
   });
@@ -193,7 +193,7 @@ prefixroute_status prefixroute_set_draining(prefixroute_router* router, const ch
 prefixroute_status prefixroute_set_options(prefixroute_router* router, const prefixroute_options* options,
                                            prefixroute_error* error) noexcept {
   return Guarded(error, [&] {
-    PREFIXROUTE_RETURN_IF_BAD(CheckNotNull(error, {{"router", router}, {"options", options}}));
+    PREFIXROUTE_RETURN_IF_BAD(CheckNotNull(error, "router", router, "options", options));
     RouterOptions read;
     PREFIXROUTE_RETURN_IF_BAD(ReadOptions(error, *options, read));
     return Done(error, RouterOf(router).SetOptions(std::move(read)));
@@ -203,7 +203,7 @@ prefixroute_status prefixroute_set_options(prefixroute_router* router, const pre
 prefixroute_status prefixroute_set_strategy(prefixroute_router* router, uint32_t strategy,
                                             prefixroute_error* error) noexcept {
   return Guarded(error, [&] {
-    PREFIXROUTE_RETURN_IF_BAD(CheckNotNull(error, {{"router", router}}));
+    PREFIXROUTE_RETURN_IF_BAD(CheckNotNull(error, "router", router));
     PREFIXROUTE_RETURN_IF_BAD(CheckStrategy(error, strategy));
     return Done(error, RouterOf(router).SetStrategy(StrategyOrDefault(strategy)));
   });
@@ -212,7 +212,7 @@ prefixroute_status prefixroute_set_strategy(prefixroute_router* router, uint32_t
 prefixroute_status prefixroute_get_options(const prefixroute_router* router, prefixroute_options* options,
                                            prefixroute_error* error) noexcept {
   return Guarded(error, [&] {
-    PREFIXROUTE_RETURN_IF_BAD(CheckNotNull(error, {{"router", router}, {"options", options}}));
+    PREFIXROUTE_RETURN_IF_BAD(CheckNotNull(error, "router", router, "options", options));
     PREFIXROUTE_RETURN_IF_BAD(CheckRoom(error, "options", *options));
     WriteOptions(RouterOf(router).options(), *options);
     return prefixroute_status{PREFIXROUTE_OK};
@@ -222,7 +222,7 @@ prefixroute_status prefixroute_get_options(const prefixroute_router* router, pre
 prefixroute_status prefixroute_report_load(prefixroute_router* router, const char* id, size_t id_size,
                                            uint32_t outstanding, uint32_t waiting, prefixroute_error* error) noexcept {
   return Guarded(error, [&] {
-    PREFIXROUTE_RETURN_IF_BAD(CheckNotNull(error, {{"router", router}, {"id", id}}));
+    PREFIXROUTE_RETURN_IF_BAD(CheckNotNull(error, "router", router, "id", id));
     return Done(error, RouterOf(router).ReportLoad(std::string_view(id, id_size), {outstanding, waiting}));
   });
 }
@@ -230,7 +230,7 @@ prefixroute_status prefixroute_report_load(prefixroute_router* router, const cha
 prefixroute_status prefixroute_forget_cache(prefixroute_router* router, const char* id, size_t id_size,
                                             prefixroute_error* error) noexcept {
   return Guarded(error, [&] {
-    PREFIXROUTE_RETURN_IF_BAD(CheckNotNull(error, {{"router", router}, {"id", id}}));
+    PREFIXROUTE_RETURN_IF_BAD(CheckNotNull(error, "router", router, "id", id));
     return Done(error, RouterOf(router).ForgetCache(std::string_view(id, id_size)));
   });
 }
@@ -239,7 +239,7 @@ prefixroute_status prefixroute_get_stats(const prefixroute_router* router, prefi
                                          prefixroute_instance_stats* instances, size_t capacity, size_t* instance_count,
                                          prefixroute_error* error) noexcept {
   return Guarded(error, [&] {
-    PREFIXROUTE_RETURN_IF_BAD(CheckNotNull(error, {{"router", router}}));
+    PREFIXROUTE_RETURN_IF_BAD(CheckNotNull(error, "router", router));
     if (stats != nullptr) {
       PREFIXROUTE_RETURN_IF_BAD(CheckRoom(error, "stats", *stats));
     }

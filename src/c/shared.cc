@@ -36,7 +36,7 @@ extern "C" {
 prefixroute_status prefixroute_shared_bytes(const prefixroute_shared_shape* shape, size_t* bytes,
                                             prefixroute_error* error) noexcept {
   return Guarded(error, [&] {
-    PREFIXROUTE_RETURN_IF_BAD(CheckNotNull(error, {{"bytes", bytes}}));
+    PREFIXROUTE_RETURN_IF_BAD(CheckNotNull(error, "bytes", bytes));
     SharedStateShape read;
     PREFIXROUTE_RETURN_IF_BAD(ReadShape(error, shape, read));
     const absl::StatusOr<size_t> needed = SharedState::BytesNeeded(read);
@@ -58,7 +58,7 @@ prefixroute_status prefixroute_shared_format(void* memory, size_t bytes, const p
 prefixroute_status prefixroute_shared_owners(const prefixroute_router* router, prefixroute_owner* owners,
                                              size_t capacity, size_t* owner_count, prefixroute_error* error) noexcept {
   return Guarded(error, [&] {
-    PREFIXROUTE_RETURN_IF_BAD(CheckNotNull(error, {{"router", router}, {"owner_count", owner_count}}));
+    PREFIXROUTE_RETURN_IF_BAD(CheckNotNull(error, "router", router, "owner_count", owner_count));
     PREFIXROUTE_RETURN_IF_BAD(CheckMemory(error, "owners", owners, capacity));
     const SharedState* state = RouterOf(router).shared_state();
     if (state == nullptr) return NotShared(error);
@@ -72,7 +72,7 @@ prefixroute_status prefixroute_shared_owners(const prefixroute_router* router, p
 prefixroute_status prefixroute_shared_reap(prefixroute_router* router, uint64_t token,
                                            prefixroute_error* error) noexcept {
   return Guarded(error, [&] {
-    PREFIXROUTE_RETURN_IF_BAD(CheckNotNull(error, {{"router", router}}));
+    PREFIXROUTE_RETURN_IF_BAD(CheckNotNull(error, "router", router));
     const SharedState* state = RouterOf(router).shared_state();
     return state != nullptr ? Done(error, state->Reap(token)) : NotShared(error);
   });

@@ -29,10 +29,13 @@ uint64_t PlaceOf(const State& state, uint32_t slot, uint32_t column) {
   return slot | uint64_t{column} << kSlotBits | uint64_t{state.IncarnationOf(slot)} << kIncarnationShift;
 }
 
-// Over the token that the column's owner has now.
+// Over the token that the column's owner has now. Odd factors: another bit of one word makes another sum.
 uint64_t SealOf(const State& state, uint32_t column, uint64_t place, uint64_t work) {
-  const uint64_t owner = MixBits(state.identity() ^ state.TokenOf(column));
-  const uint64_t seal = MixBits(MixBits(owner ^ place) ^ (work & ~kFlags));
+  constexpr uint64_t kTokenFactor = 0x9e3779b97f4a7c15;
+  constexpr uint64_t kPlaceFactor = 0xbf58476d1ce4e5b9;
+  constexpr uint64_t kWorkFactor = 0x94d049bb133111eb;
+  const uint64_t seal = MixBits(state.identity() + state.TokenOf(column) * kTokenFactor + place * kPlaceFactor +
+                                (work & ~kFlags) * kWorkFactor);
   return seal != 0 ? seal : 1;
 }
 
