@@ -102,7 +102,9 @@ struct Decision {
   // Indexes into the instances as last given to Create() or SetInstances().
   uint32_t instance = kNoInstance;
   uint32_t home = kNoInstance;  // The prefix's home; kNoInstance where the strategy has none, and for kFailOpen.
-  uint32_t rank = 0;  // The instance's place in the prefix's order: 1 for the home; 0 where there is no order.
+  // The instance's place in the prefix's order: 1 for the home; 0 where there is no order. Counted to 64: 65 stands for
+  // all places beyond.
+  uint32_t rank = 0;
   Reason reason = Reason::kHome;
   // Of PREFIX_AWARE, not in strict mode: the prefix's bytes, how many of them the instance was sent lately, and how
   // many it is expected to prefill. A home may be expected to have more than it was sent, so the two need not add up.

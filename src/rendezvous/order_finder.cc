@@ -47,16 +47,22 @@ uint64_t OrderFinder::FloorOfLesserWeight(const RendezvousScore& score) const {
 
 uint32_t OrderFinder::Rank(uint64_t key, uint32_t index) const {
   const RendezvousScore own = ScoreOf(nodes_, key, index);
-  if (plain_) return 1 + scan_->count_above(steps_.data(), nodes_.size, key, own.hash);
+  uint32_t rank = 1;
+  if (plain_) {
+    for (uint32_t i = 0; i < nodes_.size && rank <= kGreatestRank; i += kCountedAtOnce) {
+      rank += scan_->count_above(&steps_[i], std::min(kCountedAtOnce, nodes_.size - i), key, own.hash);
+    }
+    return std::min(rank, kGreatestRank + 1);
+  }
   const uint64_t floor = FloorOf(own);
   const bool scans = UINT64_MAX - floor <= kGreatestPart;
-  uint32_t rank = 1;
-  for (uint32_t i = 0;; ++i) {
+  for (uint32_t i = 0; rank <= kGreatestRank; ++i) {
     if (scans) i = scan_->find_at_least(steps_.data(), i, nodes_.size, key, floor);
-    if (i >= nodes_.size) return rank;
+    if (i >= nodes_.size) break;
     const RendezvousScore score = ScoreOf(nodes_, key, i);
     if (score.hash >= floor && score.weight != 0 && Precedes(score, own)) ++rank;
   }
+  return rank;
 }
 
 }  // namespace prefixroute::internal

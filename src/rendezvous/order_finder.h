@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The answers of RendezvousFirst, RendezvousRank and RendezvousOrder (rendezvous.h) for one fleet and many keys, bit
-// for bit, at a fraction of the time.
+// for bit (a rank only as far as it is counted), at a fraction of the time.
 //
 // Whoever comes first has a hash near 2^64. So a pass by vectors (scan.h) picks out the few whose hashes reach a floor,
 // and those alone are compared, by Precedes() like everywhere. A floor is a guess from how many are wanted; whether the
@@ -40,8 +40,10 @@ class OrderFinder {
     return FindFirst(key, eligible, &first, 1, kWantedForFirst) == 0 ? kNoInstance : first;
   }
 
-  // RendezvousRank(): the weight of `index` must not be 0.
+  // RendezvousRank() where that is at most kGreatestRank, and else kGreatestRank + 1, for it takes a look at most of
+  // the instances to know the place of one far behind. The weight of `index` must not be 0.
   uint32_t Rank(uint64_t key, uint32_t index) const;
+  static constexpr uint32_t kGreatestRank = 64;
 
   // RendezvousOrder(). May ask `eligible` of an instance more than once. Fast for a room of up to kGreatestRoom.
   template <typename Eligible>
@@ -67,6 +69,8 @@ class OrderFinder {
   // Where a greater part of all hashes than this has to come up, a scan is no faster than to look at all.
   static constexpr uint64_t kGreatestPart = UINT64_MAX / 4;
   static constexpr size_t kIncomplete = SIZE_MAX;
+  // Instances between two looks at whether a rank has grown too great to be counted on.
+  static constexpr uint32_t kCountedAtOnce = 256;
 
   // The place of the greatest hash, where that is all that counts. At least one instance.
   uint32_t FirstOfFew(uint64_t key) const {

@@ -41,7 +41,7 @@ class Tally {
   static constexpr size_t kUnavailable = kReasonCount;
   static constexpr size_t kExhausted = kReasonCount + 1;
   static constexpr size_t kLearned = kReasonCount + 2;
-  static constexpr uint32_t kBatch = 8;
+  static constexpr uint32_t kBatch = 32;
   struct alignas(64) Stripe {
     std::array<std::atomic<uint64_t>, kReasonCount + 3> counts{};
   };

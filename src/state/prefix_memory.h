@@ -127,10 +127,8 @@ class PrefixMemory {
   // `size` is a power of two, at least 2; the memory starts as zeros.
   PrefixMemory(PrefixEntry* entries, uint32_t size) : entries_(entries), mask_(size - 1) {}
 
-  void Prefetch(uint64_t fingerprint) const {
-    __builtin_prefetch(&entries_[fingerprint & mask_]);
-    __builtin_prefetch(&entries_[(fingerprint & mask_) ^ 1]);
-  }
+  // Asks for the first of its places alone: the other is mostly somebody else's, and another thread may be writing it.
+  void Prefetch(uint64_t fingerprint) const { __builtin_prefetch(&entries_[fingerprint & mask_]); }
 
   // The fingerprint's entry, or null.
   PrefixEntry* Find(uint64_t fingerprint) const {

@@ -85,13 +85,15 @@ class State {
     return reinterpret_cast<CacheReport*>(base_ + layout_.reports_offset)[slot];
   }
 
-  // The mean of the bytes that a request found uncached there: the last 16 or so count.
+  // The mean of the bytes that a request found uncached there. Taken of one request in kWorkTaken, by chance, of which
+  // the last 8 or so count: all threads read it at every decision, so it is written rarely.
   uint64_t MeanWork(uint32_t slot) const { return HeadOf(slot).work.load(std::memory_order_relaxed) / kWorkUnit; }
-  void NoteWork(uint32_t slot, uint64_t bytes) {
+  void NoteWork(uint32_t slot, uint64_t bytes, uint64_t random) {
     std::atomic<uint64_t>& work = HeadOf(slot).work;
     const uint64_t mean = work.load(std::memory_order_relaxed);
+    if (mean != 0 && random % kWorkTaken != 0) return;
     const uint64_t one = bytes * kWorkUnit;
-    work.store(mean == 0 ? one : mean - mean / 16 + one / 16, std::memory_order_relaxed);
+    work.store(mean == 0 ? one : mean - mean / 8 + one / 8, std::memory_order_relaxed);
   }
 
   // What prefixes were seen, by requests so far, and where they were sent.
@@ -135,6 +137,7 @@ class State {
     void operator()(unsigned char* memory) const;
   };
 
+  static constexpr uint64_t kWorkTaken = 8;
   static constexpr uint64_t kWorkUnit = 256;
 
   static void Build(void* memory, const SharedStateShape& shape);

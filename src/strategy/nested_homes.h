@@ -68,7 +68,8 @@ class NestedHomes {
   static constexpr size_t kNone = SIZE_MAX;
   size_t everywhere() const { return everywhere_; }
 
-  // The prefix's own order: the homes of its parts, then all others. `index` has weight. O(instances).
+  // The prefix's own order: the homes of its parts, then all others. `index` has weight; OrderFinder::Rank() says how
+  // far it is counted. O(instances).
   uint32_t RankOf(uint32_t index) const {
     for (size_t c = 0; c < count_; ++c) {
       if (candidates_[c] == index) return static_cast<uint32_t>(c + 1);

@@ -129,7 +129,8 @@ void PrefixAwareStrategy::Learn(const FleetView& view, const Choice& choice, con
   for (size_t i = 0; i < view.key().depth_count(); ++i) {
     memory.Note(view.key().fingerprint(i), entries[i], holder, random);
   }
-  state_.NoteWork(slot, choice.uncached_bytes);
+  // Other bits than those that the entries go by.
+  state_.NoteWork(slot, choice.uncached_bytes, random >> 32);
 }
 
 }  // namespace prefixroute::internal

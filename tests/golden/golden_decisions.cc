@@ -32,7 +32,8 @@ class Player {
   void SetDraining(const std::string& id, bool draining) { (void)router_->SetDraining(id, draining); }
   std::vector<double> Costs(std::string_view prefix) {
     std::vector<double> costs;
-    for (const InstanceCost& cost : *router_->Explain(RequestFor(prefix))) costs.push_back(cost.cost);
+    const absl::StatusOr<std::vector<InstanceCost>> explained = router_->Explain(RequestFor(prefix));
+    for (const InstanceCost& cost : *explained) costs.push_back(cost.cost);
     return costs;
   }
   Decision Route(std::string_view prefix, const std::vector<Load>& loads) {

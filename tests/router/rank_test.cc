@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <memory>
 #include <set>
 #include <string>
@@ -36,7 +38,8 @@ TEST(RankTest, BeginsWithTheHomeAndHasEveryInstanceOnce) {
       ASSERT_EQ(std::set<uint32_t>(order.begin(), order.end()).size(), 100u) << name;
       const Decision decision = AcquireOk(*router, ForPrefix(prefix)).decision();
       ASSERT_EQ(order[0], decision.home) << name;
-      ASSERT_EQ(order[decision.rank - 1], decision.instance) << name;
+      const auto place = std::find(order.begin(), order.end(), decision.instance) - order.begin() + 1;
+      ASSERT_EQ(decision.rank, std::min<ptrdiff_t>(place, 65)) << name;
     }
   }
 }
