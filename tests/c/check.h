@@ -46,7 +46,7 @@ static inline void check_error(prefixroute_status status, prefixroute_status exp
 // Instances "i-0", "i-1" and so on, of weight 1.
 #define MAX_TEST_INSTANCES 8
 typedef struct fleet {
-  char ids[MAX_TEST_INSTANCES][8];
+  char ids[MAX_TEST_INSTANCES][16];
   prefixroute_instance instances[MAX_TEST_INSTANCES];
 } fleet;
 
