@@ -20,13 +20,14 @@ tidy() {
   cmake --preset clang && run-clang-tidy -quiet -p build/clang '/(src|benchmarks|examples)/.*\.cc$'
 }
 format() {
-  git ls-files -z '*.h' '*.cc' | xargs -0 clang-format --dry-run -Werror
+  git ls-files -z '*.h' '*.c' '*.cc' | xargs -0 clang-format --dry-run -Werror
 }
 instructions() {
   cmake --preset gcc && cmake --build --preset gcc --target prefixroute_instructions &&
     benchmarks/instructions/check_counts.py build/gcc/benchmarks/instructions/prefixroute_instructions
 }
-all=(format tidy instructions gcc clang asan tsan)
+abi() { tools/check_abi.sh; }
+all=(format tidy instructions abi gcc clang asan tsan)
 
 build_and_test() {
   local preset=$1

@@ -9,6 +9,7 @@ needed=(
   g++ make cmake ninja-build pkg-config
   libabsl-dev libxxhash-dev                    # The library.
   libgtest-dev libgmock-dev libbenchmark-dev   # Its tests and benchmarks.
+  luajit                                       # One of its tests.
   zlib1g-dev nlohmann-json3-dev                # prefixroute_replay, which reads traces.
   "$@"
 )

@@ -3,6 +3,26 @@
 #include "prefixroute/version.h"
 #include "tests/c/check.h"
 
+// Numbers are compiled into programs, where no check of the binary sees them.
+_Static_assert(PREFIXROUTE_OK == 0 && PREFIXROUTE_INVALID_ARGUMENT == 3 && PREFIXROUTE_NOT_FOUND == 5 &&
+                   PREFIXROUTE_ALREADY_EXISTS == 6 && PREFIXROUTE_RESOURCE_EXHAUSTED == 8 &&
+                   PREFIXROUTE_FAILED_PRECONDITION == 9 && PREFIXROUTE_INTERNAL == 13 &&
+                   PREFIXROUTE_UNAVAILABLE == 14 && PREFIXROUTE_OUT_OF_MEMORY == 32 &&
+                   PREFIXROUTE_BUFFER_TOO_SMALL == 33,
+               "statuses");
+_Static_assert(PREFIXROUTE_STRATEGY_DEFAULT == 0 && PREFIXROUTE_STRATEGY_RANDOM == 1 &&
+                   PREFIXROUTE_STRATEGY_LEAST_OUTSTANDING_REQUESTS == 2 && PREFIXROUTE_STRATEGY_PREFIX_AWARE == 3,
+               "strategies");
+_Static_assert(PREFIXROUTE_REASON_HOME == 0 && PREFIXROUTE_REASON_DIVERTED_BY_LOAD == 1 &&
+                   PREFIXROUTE_REASON_DIVERTED_UNAVAILABLE == 2 && PREFIXROUTE_REASON_NO_PREFIX == 3 &&
+                   PREFIXROUTE_REASON_LEAST_OUTSTANDING == 4 && PREFIXROUTE_REASON_RANDOM == 5 &&
+                   PREFIXROUTE_REASON_CUSTOM == 6 && PREFIXROUTE_REASON_FAIL_OPEN == 7 &&
+                   PREFIXROUTE_REASON_HOLDER == 8,
+               "reasons");
+_Static_assert(PREFIXROUTE_MAX_ID_BYTES == 255 && PREFIXROUTE_NO_INSTANCE == UINT32_MAX &&
+                   PREFIXROUTE_REASON_COUNTS == 16 && PREFIXROUTE_ERROR_TEXT_BYTES == 512,
+               "limits");
+
 static void versions(void) {
   CHECK(prefixroute_abi_version() == PREFIXROUTE_ABI_VERSION);
   char version[32];
