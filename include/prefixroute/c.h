@@ -272,7 +272,7 @@ PREFIXROUTE_EXPORT void prefixroute_options_init(prefixroute_options* options,
                                                  uint32_t struct_size) PREFIXROUTE_NOEXCEPT;
 
 // Makes a router, which is the caller's to destroy. `options` may be null: the defaults. INVALID_ARGUMENT on bad
-// options or instances, as Router::Create() and SetInstances(). Allocates about 700 bytes * max_instances + 64 *
+// options or instances, as Router::Create() and SetInstances(). Allocates about 770 bytes * max_instances + 64 *
 // prefix_entries.
 PREFIXROUTE_EXPORT prefixroute_status prefixroute_create(const prefixroute_options* options,
                                                          const prefixroute_instance* instances, size_t instance_count,

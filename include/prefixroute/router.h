@@ -72,7 +72,7 @@ struct RouterOptions {
   // What Acquire() and Route() do when the strategy finds nobody below the hard bound: false refuses with
   // ResourceExhausted, true takes the one with the least (outstanding + 1) / weight, whatever its bound.
   bool fail_open = false;
-  // Room for instances, fixed at Create(): 1 to kMaxInstances, about 700 bytes each. A SharedState has its own room.
+  // Room for instances, fixed at Create(): 1 to kMaxInstances, about 770 bytes each. A SharedState has its own room.
   uint32_t max_instances = 1024;
   // Room for what PREFIX_AWARE remembers, fixed at Create(): a power of two within kMinPrefixEntries to
   // kMaxPrefixEntries, 64 bytes each. A SharedState has its own.
@@ -209,7 +209,7 @@ class PREFIXROUTE_EXPORT Router {
   // all of them. Unavailable where another router is changing membership and doesn't end.
   static absl::StatusOr<std::unique_ptr<Router>> Create(RouterOptions options, absl::Span<const Instance> instances,
                                                         SharedState shared_state);
-  // With leases still open, its counts (about 700 bytes * max_instances + 64 * prefix_entries) stay in memory: until
+  // With leases still open, its counts (about 770 bytes * max_instances + 64 * prefix_entries) stay in memory: until
   // they have ended and another router is destroyed.
   ~Router();
   Router(const Router&) = delete;

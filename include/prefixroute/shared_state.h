@@ -54,7 +54,7 @@ class PREFIXROUTE_EXPORT SharedState {
     uint64_t outstanding;  // Requests that it has outstanding.
   };
 
-  // The size of a block, in bytes: about max_instances * (640 + 32 * max_owners) + 64 * prefix_entries. InvalidArgument
+  // The size of a block, in bytes: about max_instances * (740 + 32 * max_owners) + 64 * prefix_entries. InvalidArgument
   // on a bad shape.
   static absl::StatusOr<size_t> BytesNeeded(const SharedStateShape& shape);
 

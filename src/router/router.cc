@@ -452,7 +452,7 @@ RouterStats Router::Stats() const {
   for (uint32_t i = 0; i < fleet.size(); ++i) {
     const Instance& instance = fleet.instances()[i];
     const uint32_t slot = fleet.slots()[i];
-    const internal::CacheReport& report = impl_->state.CacheReportOf(slot);
+    const internal::SlotRecord& report = impl_->state.RecordOf(slot);
     stats.instances.push_back({instance.id, instance.weight, instance.max_outstanding, impl_->state.Outstanding(slot),
                                impl_->state.Pending(slot), fleet.draining()[i] != 0, report.prompt.load(),
                                report.cached.load(), report.expected.load()});

@@ -3,7 +3,7 @@
 // Where things are in a block of state. Offsets only, so that each process may map the block at another address:
 //
 //   BlockHeader | a token for each owner | slots: SlotHead, a cell and pending bytes for each owner |
-//   ids: one for each slot | CacheReports: one for each slot | memory of prefixes
+//   ids: one for each slot | SlotRecords: one for each slot | memory of prefixes
 //
 // A slot is one incarnation of an instance. There are twice as many as instances, so that a fleet can be replaced
 // as a whole while every old instance still has open leases. The memory of prefixes (prefix_memory.h) comes last, so
@@ -23,7 +23,7 @@
 namespace prefixroute::internal {
 
 // To be changed with any change of the layout, of Count's bits or of what they mean.
-inline constexpr uint32_t kLayoutVersion = 3;
+inline constexpr uint32_t kLayoutVersion = 4;
 inline constexpr uint64_t kBlockMagic = 0x7078'726f'7574'6531;  // "pxroute1"
 inline constexpr size_t kBlockAlignment = 64;                   // A cache line.
 
@@ -47,16 +47,18 @@ struct SlotHead {
   std::atomic<uint64_t> others_pending;    // Bytes, from requests of others than the owners: by the last report.
   std::atomic<uint32_t> others;            // Requests outstanding from others: by the last report.
   std::atomic<uint32_t> cache_generation;  // What was remembered under another is lost.
-  std::atomic<uint64_t> work;              // Decayed mean of the uncached bytes of a request here, times kWorkUnit.
-  std::atomic<uint32_t> incarnation;       // How many instances the slot has had.
+  std::atomic<uint64_t> work;              // SlotRecord's, as last told.
 };
 
 static_assert(offsetof(SlotHead, pending) == 8 && offsetof(SlotHead, others_pending) == 16 &&
                   offsetof(SlotHead, others) == 24,
               "FleetView::Read()");
 
-// What engines said of their caches, in tokens, beside what was expected.
-struct CacheReport {
+// What a slot has that no decision reads.
+struct alignas(kBlockAlignment) SlotRecord {
+  std::atomic<uint64_t> work;         // Decayed mean of the uncached bytes of a request here, times kWorkUnit.
+  std::atomic<uint32_t> incarnation;  // How many instances the slot has had.
+  // What engines said of their caches, in tokens, beside what was expected.
   std::atomic<uint64_t> prompt;
   std::atomic<uint64_t> cached;
   std::atomic<uint64_t> expected;
@@ -75,8 +77,8 @@ struct Layout {
         slots_offset(Aligned(owners_offset + sizeof(uint64_t) * shape.max_owners)),
         slot_stride(Aligned(sizeof(SlotHead) + 2 * sizeof(uint64_t) * shape.max_owners)),
         ids_offset(slots_offset + slot_stride * slot_count),
-        reports_offset(Aligned(ids_offset + sizeof(IdRecord) * slot_count)),
-        memory_offset(Aligned(reports_offset + sizeof(CacheReport) * slot_count)),
+        records_offset(Aligned(ids_offset + sizeof(IdRecord) * slot_count)),
+        memory_offset(records_offset + sizeof(SlotRecord) * slot_count),
         bytes(memory_offset + sizeof(PrefixEntry) * shape.prefix_entries) {}
 
   uint32_t slot_count;
@@ -85,7 +87,7 @@ struct Layout {
   size_t slots_offset;
   size_t slot_stride;  // Slots don't share cache lines: threads that choose different instances write different lines.
   size_t ids_offset;
-  size_t reports_offset;
+  size_t records_offset;
   size_t memory_offset;
   size_t bytes;
 

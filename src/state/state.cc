@@ -222,7 +222,7 @@ void State::ReportLoad(uint32_t slot, const EngineLoad& load) {
 
 void State::ReportCache(uint32_t slot, uint64_t prompt_tokens, uint64_t cached_tokens, uint64_t expected_tokens) {
   if (!OwnsColumn()) return;
-  CacheReport& report = CacheReportOf(slot);
+  SlotRecord& report = RecordOf(slot);
   report.prompt.fetch_add(prompt_tokens, std::memory_order_relaxed);
   report.cached.fetch_add(cached_tokens, std::memory_order_relaxed);
   report.expected.fetch_add(expected_tokens, std::memory_order_relaxed);
@@ -235,12 +235,13 @@ void State::ResetHead(uint32_t slot) {
   head.others_pending.store(0);
   head.others.store(0);
   head.work.store(0);
-  head.incarnation.fetch_add(1);
   ForgetCache(slot);
-  CacheReport& report = CacheReportOf(slot);
-  report.prompt.store(0);
-  report.cached.store(0);
-  report.expected.store(0);
+  SlotRecord& record = RecordOf(slot);
+  record.work.store(0);
+  record.incarnation.fetch_add(1);
+  record.prompt.store(0);
+  record.cached.store(0);
+  record.expected.store(0);
   for (uint32_t column = 0; column < owners_; ++column) PendingOf(slot, column).store(0);
 }
 

@@ -66,7 +66,7 @@ class State {
   bool HasPlace(uint32_t slot, uint32_t column) const { return slot < layout_.slot_count && column < owners_; }
   uint64_t identity() const { return identity_; }
   uint64_t TokenOf(uint32_t column) const { return OwnerToken(column).load(std::memory_order_relaxed); }
-  uint32_t IncarnationOf(uint32_t slot) const { return HeadOf(slot).incarnation.load(std::memory_order_relaxed); }
+  uint32_t IncarnationOf(uint32_t slot) const { return RecordOf(slot).incarnation.load(std::memory_order_relaxed); }
   // Whether the column's owner has any request outstanding there, and one less of them.
   bool HasAny(uint32_t slot, uint32_t column) const { return CountOf(slot).part(column) != 0; }
   bool ReleaseIfAny(uint32_t slot, uint32_t column) { return CountOf(slot).ReleaseIfAny(column); }
@@ -81,19 +81,20 @@ class State {
   uint32_t Others(uint32_t slot) const { return HeadOf(slot).others.load(std::memory_order_relaxed); }
 
   void ReportCache(uint32_t slot, uint64_t prompt_tokens, uint64_t cached_tokens, uint64_t expected_tokens);
-  CacheReport& CacheReportOf(uint32_t slot) const {
-    return reinterpret_cast<CacheReport*>(base_ + layout_.reports_offset)[slot];
+  SlotRecord& RecordOf(uint32_t slot) const {
+    return reinterpret_cast<SlotRecord*>(base_ + layout_.records_offset)[slot];
   }
 
-  // The mean of the bytes that a request found uncached there. Taken of one request in kWorkTaken, by chance, of which
-  // the last 8 or so count: all threads read it at every decision, so it is written rarely.
+  // The mean of the bytes that a request found uncached there: the last 16 or so count. All threads read it at every
+  // decision, so it is told them at one request in kWorkTold, by chance.
   uint64_t MeanWork(uint32_t slot) const { return HeadOf(slot).work.load(std::memory_order_relaxed) / kWorkUnit; }
   void NoteWork(uint32_t slot, uint64_t bytes, uint64_t random) {
-    std::atomic<uint64_t>& work = HeadOf(slot).work;
-    const uint64_t mean = work.load(std::memory_order_relaxed);
-    if (mean != 0 && random % kWorkTaken != 0) return;
+    std::atomic<uint64_t>& work = RecordOf(slot).work;
+    const uint64_t before = work.load(std::memory_order_relaxed);
     const uint64_t one = bytes * kWorkUnit;
-    work.store(mean == 0 ? one : mean - mean / 8 + one / 8, std::memory_order_relaxed);
+    const uint64_t mean = before == 0 ? one : before - before / 16 + one / 16;
+    work.store(mean, std::memory_order_relaxed);
+    if (before == 0 || random % kWorkTold == 0) HeadOf(slot).work.store(mean, std::memory_order_relaxed);
   }
 
   // What prefixes were seen, by requests so far, and where they were sent.
@@ -137,7 +138,7 @@ class State {
     void operator()(unsigned char* memory) const;
   };
 
-  static constexpr uint64_t kWorkTaken = 8;
+  static constexpr uint64_t kWorkTold = 8;
   static constexpr uint64_t kWorkUnit = 256;
 
   static void Build(void* memory, const SharedStateShape& shape);

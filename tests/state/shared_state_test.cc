@@ -82,7 +82,7 @@ TEST(SharedStateShapeTest, BytesAreAboutWhatTheHeaderSays) {
       for (uint32_t entries : {kMinPrefixEntries, kDefaultPrefixEntries, kMaxPrefixEntries}) {
         const absl::StatusOr<size_t> bytes = SharedState::BytesNeeded({instances, owners, entries});
         ASSERT_THAT(bytes, IsOk());
-        const size_t expected = instances * (640 + 32 * size_t{owners}) + 64 * size_t{entries};
+        const size_t expected = instances * (740 + 32 * size_t{owners}) + 64 * size_t{entries};
         EXPECT_GE(*bytes, expected) << instances << " " << owners;
         // Two slots are rounded up to cache lines; and there is a header, with a word for each owner.
         EXPECT_LE(*bytes, expected + 2 * 64 * size_t{instances} + 512 + 8 * size_t{owners})
