@@ -21,7 +21,8 @@
 // follows from its bytes, how much of the traffic begins like it, and the instances' ids and weights. In strict mode
 // nothing is remembered, and nothing but bytes, ids, weights and loads counts (docs/strict_mode.md).
 //
-// Cost: one pass over the prefix's bytes and up to four over the instances, without lock, allocation, clock or log.
+// Cost: one pass over the prefix's bytes, one or two over the instances' hashes, and a look at the loads of 64 instances
+// at most; without lock, allocation, clock or log.
 // docs/performance.md has figures, and the program that makes them.
 
 #ifndef PREFIXROUTE_ROUTER_H_
@@ -75,7 +76,8 @@ struct RouterOptions {
   // Room for instances, fixed at Create(): 1 to kMaxInstances, about 770 bytes each. A SharedState has its own room.
   uint32_t max_instances = 1024;
   // Room for what PREFIX_AWARE remembers, fixed at Create(): a power of two within kMinPrefixEntries to
-  // kMaxPrefixEntries, 64 bytes each. A SharedState has its own.
+  // kMaxPrefixEntries, 64 bytes each. Some 4,096 an instance hold what engines keep in their caches; with far fewer
+  // hits are lost. A SharedState has its own.
   uint32_t prefix_entries = kDefaultPrefixEntries;
 };
 
@@ -117,7 +119,8 @@ struct Decision {
 struct InstanceCost {
   uint32_t instance;
   uint32_t rank;           // In the prefix's order, from 1; 0 for an instance of weight 0.
-  bool eligible;           // Of those that are, the least cost is chosen.
+  bool eligible;           // Of those that are, the least cost is chosen: in a fleet of more than 64, of those that
+                           // hold some of the prefix or are its homes, and 64 others.
   double cost;             // Bytes of work; src/strategy/prefix_aware.h has the formula.
   uint64_t matched_bytes;  // As in Decision.
   uint64_t uncached_bytes;
