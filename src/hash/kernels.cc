@@ -10,26 +10,17 @@ extern const HashKernels kHashBaseline;
 #ifdef __x86_64__
 extern const HashKernels kHashAvx2;
 extern const HashKernels kHashAvx512;
-#endif
 
-RunnableHashKernels FindRunnableHashKernels() {
-  RunnableHashKernels runnable{{&kHashBaseline}, 1};
-#ifdef __x86_64__
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx2")) runnable.kernels[runnable.count++] = &kHashAvx2;
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) {
-    runnable.kernels[runnable.count++] = &kHashAvx512;
-  }
+Runnable<HashKernels> RunnableHashKernels() { return RunnableOf(kHashBaseline, kHashAvx2, kHashAvx512); }
+#else
+Runnable<HashKernels> RunnableHashKernels() { return RunnableOf(kHashBaseline); }
 #endif
-  return runnable;
-}
 
 const HashKernels& WidestHashKernels() {
   static std::atomic<const HashKernels*> widest{nullptr};
   const HashKernels* kernels = widest.load(std::memory_order_relaxed);
   if (kernels == nullptr) {
-    const RunnableHashKernels runnable = FindRunnableHashKernels();
-    kernels = runnable.kernels[runnable.count - 1];
+    kernels = &RunnableHashKernels().widest();
     widest.store(kernels, std::memory_order_relaxed);
   }
   return *kernels;

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "src/base/runnable.h"
+
 namespace prefixroute::internal {
 
 struct HashKernels {
@@ -19,12 +21,7 @@ struct HashKernels {
                         uint64_t* fingerprints, uint64_t* value);
 };
 
-// The narrowest first; those that this machine can run.
-struct RunnableHashKernels {
-  const HashKernels* kernels[3];
-  size_t count;
-};
-RunnableHashKernels FindRunnableHashKernels();
+Runnable<HashKernels> RunnableHashKernels();
 
 // The widest of them. Found at the first call, which may come before main(); by several threads alike.
 const HashKernels& WidestHashKernels();

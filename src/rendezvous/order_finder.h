@@ -27,7 +27,7 @@ class OrderFinder {
  public:
   OrderFinder() = default;  // Of no instances.
   // O(size * log(size)).
-  explicit OrderFinder(const RendezvousNodes& nodes, const ScanKernels& scan = WidestScan());
+  explicit OrderFinder(const RendezvousNodes& nodes, const ScanKernels& scan = RunnableScans().widest());
 
   // RendezvousFirst(). May ask `eligible` of an instance more than once.
   template <typename Eligible>

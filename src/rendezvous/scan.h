@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "src/base/runnable.h"
+
 namespace prefixroute::internal {
 
 // A pass reads so many elements beyond the last, whatever they are.
@@ -27,14 +29,7 @@ struct ScanKernels {
   uint32_t (*count_above)(const uint64_t* steps, uint32_t size, uint64_t key, uint64_t floor);
 };
 
-// The narrowest first; those that this machine can run.
-struct RunnableScans {
-  const ScanKernels* kernels[3];
-  size_t count;
-};
-RunnableScans FindRunnableScans();
-
-const ScanKernels& WidestScan();
+Runnable<ScanKernels> RunnableScans();
 
 }  // namespace prefixroute::internal
 

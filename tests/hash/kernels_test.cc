@@ -36,7 +36,7 @@ Hashes HashBy(const HashKernels& kernels, std::string_view bytes, uint64_t scope
 }
 
 TEST(HashKernelsTest, EveryWidthOfVectorsGivesTheSameHashes) {
-  const RunnableHashKernels runnable = FindRunnableHashKernels();
+  const Runnable<HashKernels> runnable = RunnableHashKernels();
   ASSERT_GE(runnable.count, 1u);
   std::cout << "[   NOTE   ] this machine runs " << runnable.count << " of 3\n";
   EXPECT_EQ(&WidestHashKernels(), runnable.kernels[runnable.count - 1]);
@@ -64,7 +64,7 @@ TEST(HashKernelsTest, EveryWidthOfVectorsGivesTheSameHashes) {
 // 0 is no fingerprint, and a scope can make one of it.
 TEST(HashKernelsTest, ZeroCountsAsOne) {
   const std::string bytes(70, 'x');
-  const RunnableHashKernels runnable = FindRunnableHashKernels();
+  const Runnable<HashKernels> runnable = RunnableHashKernels();
   for (size_t i = 0; i < runnable.count; ++i) {
     const Hashes hashes = HashBy(*runnable.kernels[i], bytes, 0);
     ASSERT_EQ(hashes.count, 1u);

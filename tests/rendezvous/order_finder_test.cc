@@ -101,7 +101,7 @@ void ExpectTheAnswersOfTheHeader(const OrderFinder& finder, const RendezvousNode
 }
 
 void ExpectTheAnswersOfTheHeaderFor(uint32_t size, int keys, std::mt19937_64& random) {
-  const RunnableScans scans = FindRunnableScans();
+  const Runnable<ScanKernels> scans = RunnableScans();
   for (const Weights weights :
        {Weights::kEqual, Weights::kEqualButSomeZero, Weights::kThreeClasses, Weights::kAllDifferent, Weights::kFarApart,
         Weights::kOneIsHeavy, Weights::kOneIsLight, Weights::kZero}) {
