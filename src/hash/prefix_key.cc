@@ -113,9 +113,9 @@ void PrefixHasher::Update(std::string_view piece) {
     if (ends && bytes_ == begin) {
       hash = internal::HashBytes(part);  // A segment in one piece takes no detour.
     } else {
-      XXH3_64bits_update(State(state_), part.data(), part.size());
+      internal::WidestHashKernels().update(State(state_), part.data(), part.size());
       if (ends) {
-        hash = XXH3_64bits_digest(State(state_));
+        hash = internal::WidestHashKernels().digest(State(state_));
         XXH3_64bits_reset(State(state_));
       }
     }
@@ -132,7 +132,7 @@ PrefixKey PrefixHasher::Key() const {
   if (bytes_ == 0) return key;
   uint64_t end = depth_count_ == 0 ? 0 : chain_[depth_count_ - 1];
   const uint64_t begin = depth_count_ == 0 ? 0 : kPrefixDepths[depth_count_ - 1];
-  if (begin < bytes_) end = MixBits(end ^ XXH3_64bits_digest(State(state_)));
+  if (begin < bytes_) end = MixBits(end ^ internal::WidestHashKernels().digest(State(state_)));
   PrefixKeyBuilder::Set(key, chain_.data(), depth_count_, end, bytes_, scope_hash_);
   return key;
 }

@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "prefixroute/prefix_key.h"
 #include "src/hash/hash.h"
+#include "src/hash/xxh3.h"
 
 namespace prefixroute::internal {
 namespace {
@@ -21,6 +22,7 @@ constexpr uint64_t kUntouched = 0xdeadbeef;
 
 struct Hashes {
   uint64_t whole;
+  uint64_t in_pieces;
   uint64_t value;
   size_t count;
   std::vector<uint64_t> fingerprints;
@@ -30,6 +32,12 @@ Hashes HashBy(const HashKernels& kernels, std::string_view bytes, uint64_t scope
   Hashes hashes{};
   hashes.fingerprints.assign(kMaxPrefixDepths, kUntouched);
   hashes.whole = kernels.hash_bytes(bytes.data(), bytes.size());
+  XXH3_state_t state;
+  XXH3_64bits_reset(&state);
+  const size_t piece = bytes.size() / 3;
+  kernels.update(&state, bytes.data(), piece);
+  kernels.update(&state, bytes.data() + piece, bytes.size() - piece);
+  hashes.in_pieces = kernels.digest(&state);
   hashes.count = kernels.hash_prefix(bytes.data(), bytes.size(), scope_hash, kPrefixDepths.data(), kMaxPrefixDepths,
                                      hashes.fingerprints.data(), &hashes.value);
   return hashes;
@@ -53,6 +61,7 @@ TEST(HashKernelsTest, EveryWidthOfVectorsGivesTheSameHashes) {
       SCOPED_TRACE("kernels " + std::to_string(i) + ", " + std::to_string(bytes.size()) + " bytes");
       const Hashes hashes = HashBy(*runnable.kernels[i], bytes, scope_hash);
       ASSERT_EQ(hashes.whole, expected.whole);
+      ASSERT_EQ(hashes.in_pieces, expected.whole);
       ASSERT_EQ(hashes.value, expected.value);
       ASSERT_EQ(hashes.count, expected.count);
       ASSERT_EQ(hashes.fingerprints, expected.fingerprints);
