@@ -59,6 +59,8 @@ extern "C" {
 #define PREFIXROUTE_NOEXCEPT
 #endif
 
+// NOLINTBEGIN(readability-identifier-naming,modernize-use-using): C's names, and C.
+
 // Raised where programs must be compiled anew. The same from prefixroute_abi_version(), of the library that runs.
 #define PREFIXROUTE_ABI_VERSION 1
 
@@ -434,6 +436,8 @@ PREFIXROUTE_EXPORT prefixroute_status prefixroute_shared_owners(const prefixrout
 // end; FAILED_PRECONDITION where this router is on no shared block.
 PREFIXROUTE_EXPORT prefixroute_status prefixroute_shared_reap(prefixroute_router* router, uint64_t token,
                                                               prefixroute_error* error) PREFIXROUTE_NOEXCEPT;
+
+// NOLINTEND(readability-identifier-naming,modernize-use-using)
 
 #ifdef __cplusplus
 }  // extern "C"

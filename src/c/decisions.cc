@@ -32,7 +32,7 @@ using prefixroute::internal::BareLease;
 namespace {
 
 // The router reads the caller's own array.
-static_assert(sizeof(prefixroute_load) == sizeof(Load) && alignof(prefixroute_load) == alignof(Load) &&
+static_assert(sizeof(prefixroute_load) == sizeof(Load) &&
               offsetof(prefixroute_load, outstanding) == offsetof(Load, outstanding) &&
               offsetof(prefixroute_load, pending_bytes) == offsetof(Load, pending_bytes));
 absl::Span<const Load> LoadsOf(const prefixroute_load* loads, size_t count) {
@@ -176,6 +176,7 @@ prefixroute_status prefixroute_lease_id(prefixroute_router* router, const prefix
   return PREFIXROUTE_OK;
 }
 
+// NOLINTNEXTLINE(readability-non-const-parameter): what it is written through is a lambda.
 prefixroute_status prefixroute_rank(const prefixroute_router* router, const prefixroute_request* request,
                                     uint32_t* instances, size_t capacity, size_t* instance_count,
                                     prefixroute_error* error) noexcept {

@@ -13,7 +13,7 @@
 
 namespace prefixroute::c {
 
-static_assert(sizeof(PrefixKey) <= sizeof(prefixroute_key) && alignof(PrefixKey) <= alignof(prefixroute_key) &&
+static_assert(sizeof(PrefixKey) <= sizeof(prefixroute_key) && alignof(prefixroute_key) % alignof(PrefixKey) == 0 &&
               std::is_trivially_copyable_v<PrefixKey>);
 
 inline void WriteKey(const PrefixKey& key, prefixroute_key* out) { new (out->opaque) PrefixKey(key); }
