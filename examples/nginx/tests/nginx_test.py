@@ -1,0 +1,550 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The module in a real nginx, on loopback. After every case each count must be 0 again."""
+
+import asyncio
+import collections
+import os
+import signal
+import subprocess
+import tempfile
+import unittest
+
+import engine
+from engine import Engine
+from gateway import PATIENCE, Gateway, until
+
+STRICT = "strict_prefix=64 bound_floor=0"
+BODY = b"You are a helpful assistant. " * 40
+
+
+class GatewayTest(unittest.IsolatedAsyncioTestCase):
+    engine_count = 3
+    # What the log may have at the levels "alert" to "emerg".
+    expected_alerts = ()
+
+    async def asyncSetUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="prefixroute-nginx-")
+        self.addCleanup(folder.cleanup)
+        self.gateway = Gateway(folder.name)
+        self.engines = [Engine() for _ in range(self.engine_count)]
+        for each in self.engines:
+            await each.start()
+
+    async def asyncTearDown(self):
+        try:
+            self.release()
+            if self.gateway.running():
+                await until(self._nothing_outstanding, "every count is 0")
+        finally:
+            await self.gateway.stop()
+            for each in self.engines:
+                await each.stop()
+        for line in self.gateway.log().splitlines():
+            if any(level in line for level in ("[alert]", "[crit]", "[emerg]")):
+                self.assertTrue(any(expected in line for expected in self.expected_alerts), line)
+
+    async def _nothing_outstanding(self):
+        return all(value == 0 for name, value in (await self.gateway.status()).items()
+                   if name.startswith(("prefix_route_outstanding", "prefix_route_pending")))
+
+    def release(self):
+        for each in self.engines:
+            each.release()
+
+    def hold(self):
+        for each in self.engines:
+            each.hold()
+
+    def directive(self, options=STRICT, strategy="prefix_aware", zone="engines:2m"):
+        return f"prefix_route strategy={strategy} zone={zone} {options};\n"
+
+    def servers(self, parameters=""):
+        return "".join(f"server {each.address} {parameters};\n" for each in self.engines)
+
+    async def start(self, options=STRICT, more="", parameters="", strategy="prefix_aware", **settings):
+        self.gateway.configure(self.directive(options, strategy) + self.servers(parameters) + more, **settings)
+        await self.gateway.start()
+
+    async def open_many(self, count, body=BODY, path="/"):
+        return await asyncio.gather(*(self.gateway.open(body, path) for _ in range(count)))
+
+    async def finish(self, streams):
+        self.release()
+        for stream in streams:
+            self.assertTrue((await stream.rest()).endswith(b"data: [DONE]\n\n"))
+        await until(self._nothing_outstanding, "every count is 0")
+
+    async def get(self, body=BODY, path="/", **settings):
+        """A request from beginning to end."""
+        self.release()
+        stream = await self.gateway.open(body, path, **settings)
+        await stream.rest()
+        return stream
+
+    def engine_of(self, stream):
+        return next(each for each in self.engines if each.address == stream.headers["x-instance"])
+
+    async def outstanding(self, count):
+        async def there():
+            return await self.gateway.outstanding() == count
+        await until(there, f"{count} requests outstanding")
+
+
+class BoundTest(GatewayTest):
+    async def check_relative(self, workers, **settings):
+        await self.start(workers=workers, **settings)
+        for streams, bound in ((8, 4), (24, 10), (48, 20)):  # ceil(1.25 * streams / 3)
+            with self.subTest(streams=streams):
+                self.hold()
+                opened = await self.open_many(streams)
+                self.assertEqual(max(each.peak for each in self.engines), bound)
+                self.assertEqual(sum(each.running for each in self.engines), streams)
+                await self.outstanding(streams)
+                if streams == 48:
+                    self.assertGreater(len({stream.headers["x-worker"] for stream in opened}), 1)
+                await self.finish(opened)
+
+    async def test_relative_bound_of_4_workers(self):
+        await self.check_relative(4)
+
+    async def test_relative_bound_of_8_workers(self):
+        await self.check_relative(8)
+
+    async def test_relative_bound_beside_zone_and_keepalive(self):
+        await self.check_relative(4, more="zone peers 128k;\nkeepalive 16;\n")
+
+    async def test_hard_bound_refuses_with_429(self):
+        for workers in (4, 8):
+            with self.subTest(workers=workers):
+                self.hold()
+                await self.start("max_outstanding=10", workers=workers)
+                opened = await self.open_many(48)
+                self.assertEqual(collections.Counter(stream.status for stream in opened), {200: 30, 429: 18})
+                self.assertEqual([each.peak for each in self.engines], [10, 10, 10])
+                status = await self.gateway.status()
+                self.assertEqual(status['prefix_route_refused_total{upstream="engines",why="exhausted"}'], 18)
+                for stream in opened:
+                    if stream.status == 429:
+                        self.assertIn(b"<title>429 Too Many Requests</title>", await stream.rest())
+                self.assertNotIn("[error]", self.gateway.log())
+                self.assertRegex(self.gateway.log(), r"\[info\].* prefix_route: ")
+                await self.finish([stream for stream in opened if stream.status == 200])
+                await self.gateway.stop()
+
+    async def test_max_conns_is_a_bound(self):
+        await self.start("max_outstanding=3", parameters="max_conns=2", workers=4)
+        opened = await self.open_many(9)
+        self.assertEqual(collections.Counter(stream.status for stream in opened), {200: 6, 429: 3})
+        self.assertEqual([each.peak for each in self.engines], [2, 2, 2])
+
+    async def test_fail_open_refuses_nobody(self):
+        await self.start("max_outstanding=1 fail_open=on")
+        opened = await self.open_many(6)
+        self.assertEqual({stream.status for stream in opened}, {200})
+        self.assertEqual([each.running for each in self.engines], [2, 2, 2])
+        await self.finish(opened)
+
+    async def test_refused_requests_and_error_pages(self):
+        page = "error_page 502 /busy;\n"
+        await self.start("max_outstanding=1", location=page, server='location = /busy { return 200 "busy"; }')
+        held = await self.open_many(3)
+        refused = await self.gateway.open(BODY)
+        self.assertEqual((refused.status, await refused.rest()), (429, b"busy"))
+        await self.finish(held)
+
+    async def test_refusal_keeps_the_connection(self):
+        await self.start("max_outstanding=1", workers=1)
+        held = await self.open_many(3)
+        reader, writer = await self.gateway.connect()
+        for _ in range(3):
+            writer.write(b"POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 5\r\n\r\nhello")
+            line, headers = await asyncio.wait_for(engine.read_head(reader), PATIENCE)
+            self.assertIn("429", line)
+            await engine.read_body(reader, headers)
+        writer.close()
+        await self.finish(held)
+
+
+class ServerTest(GatewayTest):
+    async def test_weights(self):
+        self.gateway.configure(self.directive("", "least_outstanding_requests") +
+                               "".join(f"server {each.address} weight={weight};\n"
+                                       for each, weight in zip(self.engines, (1, 2, 5))))
+        await self.gateway.start()
+        opened = await self.open_many(16)
+        self.assertEqual([each.running for each in self.engines], [2, 4, 10])
+        await self.finish(opened)
+
+    async def test_down_server_gets_nothing(self):
+        self.gateway.configure(self.directive() + self.servers().replace(";", " down;", 1))
+        await self.gateway.start()
+        for i in range(20):
+            self.assertEqual((await self.get(b"%d" % i)).status, 200)
+        self.assertEqual(self.engines[0].total, 0)
+        self.assertGreater(self.engines[1].total, 0)
+        self.assertGreater(self.engines[2].total, 0)
+
+    async def test_backup_when_the_others_are_gone_or_full(self):
+        servers = self.servers("max_conns=2 max_fails=1 fail_timeout=60s").splitlines()
+        servers[2] = servers[2].replace(";", " backup;")
+        self.gateway.configure(self.directive() + "\n".join(servers))
+        await self.gateway.start()
+        for i in range(10):
+            await self.get(b"%d" % i)
+        self.assertEqual(self.engines[2].total, 0)
+        self.hold()
+        opened = await self.open_many(7)
+        self.assertEqual([each.running for each in self.engines], [2, 2, 2])
+        self.assertEqual(collections.Counter(stream.status for stream in opened), {200: 6, 429: 1})
+        await self.finish([stream for stream in opened if stream.status == 200])
+        self.engines[0].status = self.engines[1].status = 503
+        for _ in range(3):
+            stream = await self.get()
+            self.assertEqual((stream.status, stream.headers["x-instance"]), (200, self.engines[2].address))
+
+    async def test_keepalive_to_servers(self):
+        await self.start(more="keepalive 8;\n", workers=1)
+        for _ in range(20):
+            await self.get()
+        self.assertEqual(sum(each.total for each in self.engines), 20)
+        self.assertEqual(sum(each.connections for each in self.engines), 1)
+
+    async def test_503_is_retried_elsewhere(self):
+        await self.start(more="zone peers 128k;\n")  # So that all workers know of the failure.
+        home = self.engine_of(await self.get())
+        home.status = 503
+        stream = await self.get()
+        self.assertEqual(stream.status, 200)
+        self.assertIsNot(self.engine_of(stream), home)
+        self.assertEqual((stream.headers["x-reason"], stream.headers["x-rank"]), ("diverted_unavailable", "2"))
+        # That failure counts: by max_fails=1 the server is left alone for fail_timeout.
+        self.assertEqual(home.total, 2)
+        self.assertEqual((await self.get()).headers["x-rank"], "2")
+        self.assertEqual(home.total, 2)
+
+    async def test_503_of_all(self):
+        await self.start(parameters="max_fails=0")
+        for each in self.engines:
+            each.status = 503
+        for _ in range(3):
+            self.assertEqual((await self.get()).status, 503)
+        self.assertEqual([each.total for each in self.engines], [3, 3, 3])
+
+    async def test_refused_connections(self):
+        await self.start(parameters="max_fails=0")
+        await self.engines[0].stop()
+        for i in range(20):
+            stream = await self.get(b"%d" % i)
+            self.assertEqual(stream.status, 200)
+        for each in self.engines[1:]:
+            await each.stop()
+        self.assertEqual((await self.get()).status, 502)
+
+    async def test_no_server_is_left(self):
+        await self.start(parameters="fail_timeout=60s", workers=1)
+        for each in self.engines:
+            each.status = 503
+        self.assertEqual((await self.get()).status, 503)
+        self.assertEqual((await self.get()).status, 502)
+        status = await self.gateway.status()
+        self.assertEqual(status['prefix_route_refused_total{upstream="engines",why="unavailable"}'], 1)
+        self.assertIn("no live upstreams", self.gateway.log())
+
+
+class ClientTest(GatewayTest):
+    async def test_drops_mid_stream(self):
+        await self.start(workers=4)
+        opened = await self.open_many(12)
+        for stream in opened[:6]:
+            await stream.first()
+        await self.outstanding(12)
+        for stream in opened:
+            stream.drop()
+        await self.outstanding(0)
+        await until(lambda: sum(each.aborted for each in self.engines) == 12, "the engines notice")
+
+    async def test_drops_before_the_answer(self):
+        await self.start(workers=4)
+        for each in self.engines:
+            each.beginning = engine.NOTHING
+        waiting = [asyncio.ensure_future(self.gateway.open(BODY)) for _ in range(6)]
+        await self.outstanding(6)
+        for each in waiting:
+            each.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        await self.outstanding(0)
+
+    async def test_first_token_is_the_first_byte_of_the_body(self):
+        pending = 'prefix_route_pending_bytes{upstream="engines",instance="%s"}'
+        await self.start("")
+        for each in self.engines:
+            each.beginning = engine.HEADER_ONLY
+        stream = await self.gateway.open(BODY)
+        name = pending % stream.headers["x-instance"]
+        self.assertGreater((await self.gateway.status())[name], 1000)
+        await self.finish([stream])
+        self.hold()
+        for each in self.engines:
+            each.beginning = engine.FIRST_EVENT
+        stream = await self.gateway.open(BODY[::-1])
+        await stream.first()
+        name = pending % stream.headers["x-instance"]
+        self.assertEqual((await self.gateway.status())[name], 0)
+        await self.outstanding(1)
+        await self.finish([stream])
+
+    async def test_one_body_has_one_key_however_it_comes(self):
+        big = os.urandom(250_000).hex().encode()
+        memory = "location /memory { proxy_pass http://engines; client_body_buffer_size 1m; add_header X-Matched " \
+                 "$prefix_route_matched_bytes; add_header X-Instance $prefix_route_instance; }"
+        await self.start("", server=memory)
+        first = await self.get(big)
+        self.assertEqual(first.headers["x-matched"], "0")
+        for path in ("/", "/memory"):
+            for chunked in (False, True):
+                stream = await self.get(big, path, chunked=chunked)
+                self.assertGreater(int(stream.headers["x-matched"]), 400_000)
+                self.assertEqual(stream.headers["x-instance"], first.headers["x-instance"])
+        self.assertIn("buffered to a temporary file", self.gateway.log())
+        curl = await self.curl(big)
+        self.assertIn("HTTP/2 200", curl)
+        self.assertIn(f"x-instance: {first.headers['x-instance']}", curl)
+        self.assertRegex(curl, r"x-matched: 4\d{5}\b|x-matched: 500000")
+        bodies = self.engine_of(first).bodies
+        self.assertEqual(len(bodies), 6)
+        self.assertEqual(set(bodies), {big})
+
+    def curl_command(self, file):
+        return ["curl", "-sN", "--http2-prior-knowledge", "-D", "-", "-o", os.devnull, "-m", str(PATIENCE),
+                "--data-binary", f"@{file}", f"http://127.0.0.1:{self.gateway.http2_port}/"]
+
+    async def curl(self, body):
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(body)
+            file.flush()
+            process = await asyncio.create_subprocess_exec(*self.curl_command(file.name), stdout=subprocess.PIPE)
+            output, _ = await process.communicate()
+        return output.decode()
+
+    async def test_http2_clients(self):
+        await self.start("max_outstanding=2", workers=4)
+        curls = [asyncio.ensure_future(self.curl(BODY)) for _ in range(8)]
+        await self.outstanding(6)
+        await until(lambda: sum(each.done() for each in curls) == 2, "two are refused")
+        self.release()
+        answers = [answer.split("\r\n")[0].strip() for answer in await asyncio.gather(*curls)]
+        self.assertEqual(collections.Counter(answers), {"HTTP/2 200": 6, "HTTP/2 429": 2})
+
+    async def test_http2_client_drops(self):
+        await self.start()
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(BODY)
+            file.flush()
+            process = await asyncio.create_subprocess_exec(*self.curl_command(file.name), stdout=subprocess.DEVNULL)
+            await self.outstanding(1)
+            process.kill()
+            await process.wait()
+        await self.outstanding(0)
+
+    async def test_request_buffering_off(self):
+        await self.start("", location="proxy_request_buffering off;")
+        self.release()
+        reader, writer = await self.gateway.connect()
+        writer.write(b"POST / HTTP/1.1\r\nHost: test\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(BODY))
+        await self.outstanding(1)  # Before any of the body is there.
+        writer.write(BODY)
+        _, headers = await engine.read_head(reader)
+        writer.close()
+        self.assertEqual(headers["x-reason"], "no_prefix")
+        for _ in range(5):
+            self.assertEqual((await self.get(BODY)).status, 200)
+            self.assertEqual((await self.get(b"x" * 500_000)).status, 200)
+            self.assertEqual((await self.get(BODY, chunked=True)).status, 200)
+        # One that leaves before it has sent all.
+        _, writer = await self.gateway.connect()
+        writer.write(b"POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 100000\r\n\r\nhello")
+        await self.outstanding(1)
+        writer.close()
+        await self.outstanding(0)
+
+    async def test_scope_and_prefix_of_variables(self):
+        await self.start("scope=$http_x_model:$http_x_tenant prefix=$http_x_prompt")
+        prompt = "X-Prompt: " + "a" * 1000
+
+        async def matched(*headers):
+            return int((await self.get(b"ignored", headers=headers)).headers["x-matched"])
+        self.assertEqual(await matched(prompt, "X-Model: a"), 0)
+        self.assertGreater(await matched(prompt, "X-Model: a"), 900)
+        self.assertEqual(await matched(prompt, "X-Model: b"), 0)
+        self.assertEqual(await matched(prompt, "X-Model: a", "X-Tenant: t"), 0)
+        self.assertEqual((await self.get(b"ignored")).headers["x-reason"], "no_prefix")
+
+    async def test_requests_without_a_body(self):
+        await self.start("")
+        self.release()
+        reader, writer = await self.gateway.connect()
+        writer.write(b"GET / HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n")
+        line, headers = await asyncio.wait_for(engine.read_head(reader), PATIENCE)
+        writer.close()
+        self.assertIn("200", line)
+        self.assertEqual(headers["x-reason"], "no_prefix")
+
+
+class ProcessTest(GatewayTest):
+    expected_alerts = ("exited on signal 9",)
+
+    async def test_reload_with_live_streams(self):
+        await self.start(workers=4, more="zone peers 128k;\n")
+        opened = await self.open_many(9)
+        await self.gateway.reload()
+        self.assertEqual(await self.gateway.outstanding(), 9)
+        self.assertEqual(sum(self.gateway.workers().values()), len({stream.headers["x-worker"] for stream in opened}))
+        more = await self.open_many(15)
+        self.assertEqual(max(each.peak for each in self.engines), 10)  # ceil(1.25 * 24 / 3)
+        await self.finish(opened + more)
+        await until(lambda: not any(self.gateway.workers().values()), "the old workers end")
+
+    async def test_strategy_changes_by_reload(self):
+        await self.start("")
+        self.assertEqual((await self.get()).headers["x-reason"], "home")
+        held = await self.hold_one()
+        for strategy, reason in (("random", "random"), ("least_outstanding_requests", "least_outstanding"),
+                                 ("prefix_aware", "home")):
+            self.gateway.configure(self.directive("", strategy) + self.servers())
+            await self.gateway.reload()
+            self.assertEqual(await self.gateway.outstanding(), 1)
+            stream = await self.gateway.open(BODY)
+            # What was sent where is remembered as well.
+            self.assertIn(stream.headers["x-reason"], (reason, "holder"))
+            self.assertEqual(int(stream.headers["x-matched"]) > 0, strategy == "prefix_aware")
+            stream.drop()
+            await self.outstanding(1)
+        await self.finish([held])
+
+    async def hold_one(self):
+        self.hold()
+        stream = await self.gateway.open(BODY)
+        await stream.first()
+        return stream
+
+    async def test_removed_server_keeps_its_streams(self):
+        await self.start("")
+        opened = await self.open_many(6)
+        self.gateway.configure(self.directive("") + f"server {self.engines[0].address};\n")
+        await self.gateway.reload()
+        self.assertEqual(await self.gateway.outstanding(), 6)
+        self.gateway.configure(self.directive("") + self.servers())
+        await self.gateway.reload()
+        self.assertEqual(await self.gateway.outstanding(), 6)
+        await self.finish(opened)
+
+    async def test_another_zone_size_is_another_zone(self):
+        await self.start("")
+        opened = await self.open_many(3)
+        self.gateway.configure(self.directive("", zone="engines:4m") + self.servers())
+        await self.gateway.reload()
+        self.assertEqual(await self.gateway.outstanding(), 0)
+        await self.finish(opened)
+        await until(lambda: not any(self.gateway.workers().values()), "the old workers end")
+
+    async def test_killed_worker(self):
+        await self.start(workers=4)
+        opened = await self.open_many(24)
+        by_worker = collections.Counter(int(stream.headers["x-worker"]) for stream in opened)
+        killed, lost = by_worker.most_common(1)[0]
+        self.assertLess(lost, 24)
+        os.kill(killed, signal.SIGKILL)
+        await self.outstanding(24 - lost)
+        await self.finish([stream for stream in opened if int(stream.headers["x-worker"]) != killed])
+        self.hold()
+        opened = await self.open_many(24)
+        self.assertEqual(max(each.peak for each in self.engines), 10)
+        await self.finish(opened)
+
+    async def test_killed_worker_of_before_a_reload(self):
+        await self.start(workers=2)
+        opened = await self.open_many(6)
+        await self.gateway.reload()
+        for pid, old in self.gateway.workers().items():
+            if old:
+                os.kill(pid, signal.SIGKILL)
+        await self.outstanding(0)  # Nobody is started in its place: those who live must notice.
+        for stream in opened:
+            stream.drop()
+
+    async def test_all_workers_are_killed_again_and_again(self):
+        await self.start(workers=4)
+        for _ in range(3):
+            self.hold()
+            opened = await self.open_many(12)
+            workers = self.gateway.workers()
+            for pid in workers:
+                os.kill(pid, signal.SIGKILL)
+            for stream in opened:
+                stream.drop()
+            await until(lambda: len(set(self.gateway.workers()) - set(workers)) == 4, "new workers")
+            await self.outstanding(0)
+
+
+class ConfigurationTest(GatewayTest):
+    engine_count = 0
+
+    def check(self, upstream):
+        self.gateway.configure(upstream)
+        return self.gateway.check()
+
+    def test_good(self):
+        for upstream in (
+                "prefix_route strategy=PREFIX_AWARE zone=z:1m; server 127.0.0.1:1;",
+                "prefix_route zone=z:1m max_prefix=1m scope=$host prefix=$request_body gateway_replicas=3 "
+                "max_outstanding=5 bound_factor=150 bound_margin=1 bound_floor=2 fail_open=off strict_prefix=4k; "
+                "server 127.0.0.1:1 weight=3; server 127.0.0.1:2 backup; zone peers 64k; keepalive 4;"):
+            with self.subTest(upstream):
+                good, said = self.check(upstream)
+                self.assertTrue(good, said)
+
+    def test_bad(self):
+        server = "server 127.0.0.1:1;"
+        for upstream, expected in (
+                ("prefix_route;", 'invalid number of arguments in "prefix_route" directive'),
+                ("prefix_route strategy=random;", '"prefix_route" directive needs a "zone=name:size"'),
+                ("prefix_route zone=z:1m colour=red;", 'unknown parameter "colour=red" of "prefix_route"'),
+                ("prefix_route zone=z:1m random;", 'unknown parameter "random" of "prefix_route"'),
+                ("prefix_route zone=z:1m strategy=best;", 'invalid value in "strategy=best" of "prefix_route"'),
+                ("prefix_route zone=z:1m max_prefix=-1;", 'invalid value in "max_prefix=-1" of "prefix_route"'),
+                ("prefix_route zone=z:1m max_prefix=0;", "max_prefix_bytes is 0"),
+                ("prefix_route zone=z:1m max_prefix=17m;", "max_prefix_bytes is 17825792"),
+                ("prefix_route zone=z:1m gateway_replicas=0;", "gateway_replicas is 0"),
+                ("prefix_route zone=z:1m max_outstanding=many;", 'invalid value in "max_outstanding=many"'),
+                ("prefix_route zone=z:1m max_outstanding=4294967296;", 'invalid value in "max_outstanding=4294967296"'),
+                ("prefix_route zone=z:1m max_outstanding=2000000;", "max_outstanding is 2000000"),
+                ("prefix_route zone=z:1m bound_factor=99;", "99"),
+                ("prefix_route zone=z:1m fail_open=maybe;", 'invalid value in "fail_open=maybe"'),
+                ("prefix_route zone=z:1m scope=$nonesuch;", 'unknown "nonesuch" variable'),
+                ("prefix_route zone=z;", 'invalid value in "zone=z"'),
+                ("prefix_route zone=:1m;", 'invalid value in "zone=:1m"'),
+                ("prefix_route zone=z:big;", 'invalid value in "zone=z:big"'),
+                ("prefix_route zone=z:1k;", 'zone "z:1k" of "prefix_route" is too small'),
+                ("prefix_route zone=z:64k;", 'zone "z" of "prefix_route" is too small'),
+                ("prefix_route zone=z:1m; prefix_route zone=y:1m;", '"prefix_route" directive is duplicate'),
+                ("least_conn; prefix_route zone=z:1m;", 'must come before "keepalive"'),
+                ("server 127.0.0.1:2; keepalive 2; prefix_route zone=z:1m;", 'must come before "keepalive"'),
+                ("prefix_route zone=z:1m; server 127.0.0.1:1;", "127.0.0.1:1"),
+                ("prefix_route zone=z:1m; server 127.0.0.1:9; } upstream others { prefix_route zone=z:1m;",
+                 'zone "z" is already that of "prefix_route" in upstream "engines"'),
+                ("prefix_route zone=engines:1m; zone engines 64k;", '"engines" is already declared for a different use'),
+        ):
+            with self.subTest(upstream):
+                good, said = self.check(upstream + server)
+                self.assertFalse(good)
+                self.assertIn("[emerg]", said)
+                self.assertIn(expected, said)
+                if "$nonesuch" not in upstream:
+                    self.assertIn("nginx.conf:", said)
+
+    expected_alerts = ("[emerg]",)
+
+
+if __name__ == "__main__":
+    unittest.main()
