@@ -19,6 +19,20 @@ ngx_http_prefixroute_conf_t* ngx_http_prefixroute_conf_of(ngx_http_upstream_srv_
 
 static void* create_srv_conf(ngx_conf_t* cf) { return ngx_pcalloc(cf->pool, sizeof(ngx_http_prefixroute_conf_t)); }
 
+// What the library will say when a worker makes its routers of the same.
+static prefixroute_status try_router(const prefixroute_options* options, const prefixroute_instance* instances,
+                                     ngx_uint_t count, prefixroute_error* error) {
+  prefixroute_options small = *options;
+  small.max_instances = count != 0 ? (uint32_t)count : 1;
+  small.prefix_entries = 1024;
+  prefixroute_router* router;
+  prefixroute_status status = prefixroute_create(&small, instances, count, &router, error);
+  if (status == PREFIXROUTE_OK) {
+    prefixroute_destroy(router);
+  }
+  return status;
+}
+
 // ---- When all servers are known.
 
 static prefixroute_instance instance_of(const ngx_http_upstream_rr_peer_t* peer, uint32_t max_outstanding) {
@@ -51,18 +65,12 @@ static ngx_int_t init_upstream(ngx_conf_t* cf, ngx_http_upstream_srv_conf_t* us)
     for (ngx_http_upstream_rr_peer_t* peer = peers->peer; peer != NULL; peer = peer->next) {
       group->instances[group->count++] = instance_of(peer, conf->max_outstanding);
     }
-    // The workers' routers will be made of the same: what is wrong with it is said now.
-    prefixroute_options options = conf->options;
-    options.max_instances = (uint32_t)group->count;
-    options.prefix_entries = 1024;
-    prefixroute_router* router;
     prefixroute_error error;
-    if (prefixroute_create(&options, group->instances, group->count, &router, &error) != PREFIXROUTE_OK) {
+    if (try_router(&conf->options, group->instances, group->count, &error) != PREFIXROUTE_OK) {
       ngx_log_error(NGX_LOG_EMERG, cf->log, 0, "\"prefix_route\" of upstream \"%V\" in %s:%ui: %s", &us->host,
                     us->file_name, us->line, error.text);
       return NGX_ERROR;
     }
-    prefixroute_destroy(router);
   }
   return ngx_http_prefixroute_check_zone(cf, conf);
 }
@@ -224,22 +232,16 @@ static char* prefix_route(ngx_conf_t* cf, ngx_command_t* command, void* data) {
       default:
         return NGX_CONF_ERROR;
     }
+    prefixroute_error error;
+    if (try_router(&conf->options, NULL, 0, &error) != PREFIXROUTE_OK) {
+      ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid value in \"%V\" of \"prefix_route\": %s", &values[i],
+                         error.text);
+      return NGX_CONF_ERROR;
+    }
   }
   if (conf->zone == NULL) {
     return "needs a \"zone=name:size\"";
   }
-
-  // What the library refuses, it names.
-  prefixroute_router* router;
-  prefixroute_error error;
-  prefixroute_options options = conf->options;
-  options.max_instances = 1;
-  options.prefix_entries = 1024;
-  if (prefixroute_create(&options, NULL, 0, &router, &error) != PREFIXROUTE_OK) {
-    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid value in \"prefix_route\": %s", error.text);
-    return NGX_CONF_ERROR;
-  }
-  prefixroute_destroy(router);
 
   ngx_pool_cleanup_t* cleanup = ngx_pool_cleanup_add(cf->pool, 0);
   if (cleanup == NULL) {

@@ -77,7 +77,8 @@ static prefixroute_status choose(ngx_http_prefixroute_peer_t* pp, ngx_peer_conne
   prefixroute_error error;
   prefixroute_status status = prefixroute_acquire(group->router, &request, &pp->lease, &decision, &error);
   if (status != PREFIXROUTE_OK) {
-    ngx_uint_t level = status == PREFIXROUTE_RESOURCE_EXHAUSTED ? NGX_LOG_INFO : NGX_LOG_WARN;
+    ngx_uint_t is_usual = status == PREFIXROUTE_RESOURCE_EXHAUSTED || status == PREFIXROUTE_UNAVAILABLE;
+    ngx_uint_t level = is_usual ? NGX_LOG_INFO : NGX_LOG_ERR;
     ngx_log_error(level, pc->log, 0, "prefix_route: %s", error.text);
     return status;
   }

@@ -148,10 +148,13 @@ class Gateway:
                                   text=True, check=False).stdout.splitlines()
         return {int(line.split()[0]): "shutting down" in line for line in children if "worker process" in line}
 
+    def send(self, signal_number):
+        self._process.send_signal(signal_number)
+
     async def reload(self):
         """Returns when the new workers have taken over."""
         before = set(self.workers())
-        self._process.send_signal(signal.SIGHUP)
+        self.send(signal.SIGHUP)
         await until(lambda: all(old or pid not in before for pid, old in self.workers().items()) and
                     any(pid not in before for pid in self.workers()), "new workers")
 

@@ -4,7 +4,9 @@
 
 import asyncio
 import collections
+import logging
 import os
+import random
 import signal
 import subprocess
 import tempfile
@@ -392,7 +394,8 @@ class ClientTest(GatewayTest):
 
 
 class ProcessTest(GatewayTest):
-    expected_alerts = ("exited on signal 9",)
+    expected_alerts = ("exited on signal 9", 'invalid value in "bound_factor=1"',
+                       'invalid parameter "weight=0"')
 
     async def test_reload_with_live_streams(self):
         await self.start(workers=4, more="zone peers 128k;\n")
@@ -473,6 +476,69 @@ class ProcessTest(GatewayTest):
         for stream in opened:
             stream.drop()
 
+    async def test_failed_reload_changes_nothing(self):
+        await self.start()
+        opened = await self.open_many(6)
+        self.gateway.configure(self.directive("bound_factor=1") + self.servers())
+        self.gateway.send(signal.SIGHUP)
+        await until(lambda: "bound_factor" in self.gateway.log(), "nginx refuses the configuration")
+        self.gateway.configure(self.directive(zone="engines:4m") + self.servers("weight=0"))
+        self.gateway.send(signal.SIGHUP)
+        await until(lambda: "weight=0" in self.gateway.log(), "nginx refuses the configuration")
+        self.assertEqual(await self.gateway.outstanding(), 6)
+        await self.finish(opened)
+
+    async def test_everything_at_once(self):
+        """Clients that drop, failing engines, reloads and killed workers, for some seconds."""
+        rng = random.Random(1)
+        options = ("", "max_outstanding=6", STRICT)
+        await self.start(workers=4, parameters="max_fails=0")
+        end = asyncio.get_running_loop().time() + 4
+        statuses = collections.Counter()
+
+        def going_on():
+            return asyncio.get_running_loop().time() < end
+
+        async def client():
+            while going_on():
+                body = b"%d" % rng.randrange(10) + BODY * rng.choice((1, 1, 30))
+                stream = None
+                try:
+                    opening = self.gateway.open(body, chunked=rng.random() < 0.5)
+                    stream = await asyncio.wait_for(opening, rng.choice((0.02, PATIENCE)))
+                    statuses[stream.status] += 1
+                    if rng.random() < 0.7:
+                        await stream.rest()
+                except (OSError, asyncio.IncompleteReadError, ValueError, asyncio.TimeoutError):
+                    statuses["lost"] += 1
+                if stream is not None:
+                    stream.drop()
+
+        async def trouble():
+            turn = 0
+            while going_on():
+                self.release() if turn % 2 else self.hold()
+                rng.choice(self.engines).status = rng.choice((None, None, 503))
+                if turn % 12 == 5:
+                    self.gateway.configure(self.directive(rng.choice(options)) +
+                                           "".join(rng.sample(self.servers("max_fails=0").splitlines(True), 2)))
+                    self.gateway.send(signal.SIGHUP)
+                if turn % 12 == 11:
+                    workers = list(self.gateway.workers())
+                    if workers:
+                        os.kill(rng.choice(workers), signal.SIGKILL)
+                turn += 1
+                await asyncio.sleep(0.05)
+            self.release()
+            for each in self.engines:
+                each.status = None
+
+        await asyncio.gather(trouble(), *(client() for _ in range(40)))
+        self.assertGreater(statuses[200], 100, statuses)
+        self.assertGreater(self.gateway.log().count("gave back"), 0)
+        await self.outstanding(0)
+        self.assertEqual((await self.get()).status, 200)
+
     async def test_all_workers_are_killed_again_and_again(self):
         await self.start(workers=4)
         for _ in range(3):
@@ -519,7 +585,7 @@ class ConfigurationTest(GatewayTest):
                 ("prefix_route zone=z:1m max_outstanding=many;", 'invalid value in "max_outstanding=many"'),
                 ("prefix_route zone=z:1m max_outstanding=4294967296;", 'invalid value in "max_outstanding=4294967296"'),
                 ("prefix_route zone=z:1m max_outstanding=2000000;", "max_outstanding is 2000000"),
-                ("prefix_route zone=z:1m bound_factor=99;", "99"),
+                ("prefix_route zone=z:1m bound_factor=99;", 'invalid value in "bound_factor=99" of "prefix_route": '),
                 ("prefix_route zone=z:1m fail_open=maybe;", 'invalid value in "fail_open=maybe"'),
                 ("prefix_route zone=z:1m scope=$nonesuch;", 'unknown "nonesuch" variable'),
                 ("prefix_route zone=z;", 'invalid value in "zone=z"'),
@@ -547,4 +613,5 @@ class ConfigurationTest(GatewayTest):
 
 
 if __name__ == "__main__":
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # Of clients that have dropped.
     unittest.main()
