@@ -10,6 +10,7 @@ needed=(
   libabsl-dev libxxhash-dev                    # The library.
   libgtest-dev libgmock-dev libbenchmark-dev   # Its tests and benchmarks.
   luajit                                       # One of its tests.
+  nginx nginx-dev                              # The nginx module and its tests.
   zlib1g-dev nlohmann-json3-dev                # prefixroute_replay, which reads traces.
   "$@"
 )
@@ -33,6 +34,14 @@ if [ "$(id -u)" -ne 0 ]; then
     exit 1
   fi
   as_root=(sudo)
+fi
+
+# Debian starts a service as it installs it, but nobody asked for a web server on port 80.
+policy=/usr/sbin/policy-rc.d
+if [[ " ${missing[*]} " == *" nginx "* ]] && [ ! -e "$policy" ]; then
+  printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee "$policy" >/dev/null
+  "${as_root[@]}" chmod +x "$policy"
+  trap '"${as_root[@]}" rm -f "$policy"' EXIT
 fi
 
 echo "Installing ${missing[*]} ..."

@@ -3,6 +3,7 @@
 
 import asyncio
 import contextlib
+import sys
 
 HEADER = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 
@@ -42,8 +43,8 @@ class Engine:
         self._released = asyncio.Event()
         self._handlers = set()
 
-    async def start(self):
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=1 << 20)
+    async def start(self, port=0):
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", port, limit=1 << 20)
         self.port = self._server.sockets[0].getsockname()[1]
         self.address = f"127.0.0.1:{self.port}"
 
@@ -107,3 +108,17 @@ class Engine:
             with contextlib.suppress(asyncio.CancelledError, ConnectionError):
                 await future
         return not was_lost
+
+
+async def main(ports):
+    """Engines that answer at once, on those ports."""
+    engines = [Engine() for _ in ports]
+    for engine, port in zip(engines, ports):
+        engine.release()
+        await engine.start(port)
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(main([int(port) for port in sys.argv[1:]]))

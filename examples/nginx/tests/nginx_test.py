@@ -14,7 +14,7 @@ import unittest
 
 import engine
 from engine import Engine
-from gateway import PATIENCE, Gateway, until
+from gateway import MODULE, PATIENCE, Gateway, until
 
 STRICT = "strict_prefix=64 bound_floor=0"
 BODY = b"You are a helpful assistant. " * 40
@@ -569,6 +569,14 @@ class ConfigurationTest(GatewayTest):
             with self.subTest(upstream):
                 good, said = self.check(upstream)
                 self.assertTrue(good, said)
+
+    def test_the_example(self):
+        with open(os.path.join(os.path.dirname(__file__), "..", "nginx.conf"), encoding="ascii") as conf:
+            text = conf.read().replace("ngx_http_prefixroute_module.so", MODULE)
+        with open(f"{self.gateway.folder}/nginx.conf", "w", encoding="ascii") as conf:
+            conf.write(text)
+        good, said = self.gateway.check()
+        self.assertTrue(good, said)
 
     def test_bad(self):
         server = "server 127.0.0.1:1;"
