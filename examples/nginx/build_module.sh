@@ -23,5 +23,6 @@ if [ ! -e inputs ] || [ "$inputs" != "$(cat inputs)" ]; then
   echo "$inputs" >inputs
 fi
 rm -f objs/ngx_http_prefixroute_module.so  # make doesn't know that it depends on the library.
+unset MAKEFLAGS                            # Of a make that has called us.
 make -C src -s -f ../objs/Makefile modules
 cp objs/ngx_http_prefixroute_module.so .
