@@ -141,7 +141,9 @@ static u_char* put_status(u_char* to, const ngx_array_t* all) {
                    "# HELP prefix_route_outstanding_all Requests of all servers, removed ones too.\n"
                    "# TYPE prefix_route_outstanding_all gauge\n");
   for (ngx_uint_t i = 0; i < all->nelts; ++i) {
-    to = ngx_sprintf(to, "prefix_route_outstanding_all{%V} %uL\n", &status[i].label, status[i].stats.outstanding);
+    if (status[i].count != 0) {  // Else this worker can't know.
+      to = ngx_sprintf(to, "prefix_route_outstanding_all{%V} %uL\n", &status[i].label, status[i].stats.outstanding);
+    }
   }
   to = ngx_sprintf(to,
                    "# HELP prefix_route_decisions_total Servers chosen, by reason.\n"

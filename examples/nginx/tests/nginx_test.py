@@ -47,8 +47,10 @@ class GatewayTest(unittest.IsolatedAsyncioTestCase):
                 self.assertTrue(any(expected in line for expected in self.expected_alerts), line)
 
     async def _nothing_outstanding(self):
-        return all(value == 0 for name, value in (await self.gateway.status()).items()
-                   if name.startswith(("prefix_route_outstanding", "prefix_route_pending")))
+        status = await self.gateway.status()
+        return 'prefix_route_outstanding_all{upstream="engines"}' in status and all(
+            value == 0 for name, value in status.items()
+            if name.startswith(("prefix_route_outstanding", "prefix_route_pending")))
 
     def release(self):
         for each in self.engines:
@@ -551,6 +553,24 @@ class ProcessTest(GatewayTest):
                 stream.drop()
             await until(lambda: len(set(self.gateway.workers()) - set(workers)) == 4, "new workers")
             await self.outstanding(0)
+
+
+class CrowdTest(GatewayTest):
+    expected_alerts = ("is balanced by round robin: all 256 owners are attached",)
+
+    async def test_more_workers_than_the_zone_has_places(self):
+        servers = self.servers().splitlines(True)
+        self.gateway.configure(self.directive("") + servers[0] + servers[1] + servers[2].replace(";", "backup;"),
+                               workers=140)
+        await self.gateway.start()
+        # Of 256 places 140 workers with two routers each can't all have theirs.
+        reasons = collections.Counter([(await self.get(b"%d" % i)).headers.get("x-reason") for i in range(200)])
+        self.assertIn("home", reasons)
+        self.assertIn(None, reasons)  # By round robin.
+        await until(self._known, "a worker that knows answers")
+
+    async def _known(self):
+        return 'prefix_route_outstanding_all{upstream="engines"}' in await self.gateway.status()
 
 
 class ConfigurationTest(GatewayTest):
