@@ -21,8 +21,9 @@
 // follows from its bytes, how much of the traffic begins like it, and the instances' ids and weights. In strict mode
 // nothing is remembered, and nothing but bytes, ids, weights and loads counts (docs/strict_mode.md).
 //
-// Cost: one pass over the prefix's bytes, one or two over the instances' hashes, and a look at the loads of 64 instances
-// at most; without lock, allocation, clock or log.
+// Cost: one pass over the prefix's bytes, mostly one or two over the instances' hashes, and a look at the loads of 64
+// instances beside those that hold some of the prefix, of all where strict mode's home is busy; without lock,
+// allocation, clock or log.
 // docs/performance.md has figures, and the program that makes them.
 
 #ifndef PREFIXROUTE_ROUTER_H_

@@ -142,18 +142,19 @@ struct Router::Impl {
     return Unavailable();
   }
 
-  // Decides, and reserves by reserve(instance, hard_bound, limit): true once it is done. `limit` is Choice's;
-  // UINT32_MAX is none, of both.
+  // Decides, and makes sure by reserve(instance, hard_bound, limit): true once it is done. `limit` is Choice's;
+  // UINT32_MAX is none, of both. `reserves`: it writes a count that other threads write too, so that a race may be
+  // lost.
   template <typename Reserve>
   absl::StatusOr<Decision> Decide(const Snapshot& current, const RoutingStrategy& strategy, const FleetView& fleet,
-                                  uint32_t stripe, int max_lost_races, Reserve reserve) {
+                                  uint32_t stripe, bool reserves, Reserve reserve) {
     const internal::PrefixAwareStrategy* learner = fleet.key().empty() ? nullptr : current.Learner(strategy);
     internal::PrefixEntries entries;
     const auto decided = [&](const Choice& choice) {
       tally.AddDecision(stripe, choice.reason);
       if (learner != nullptr) {
         const uint64_t learned = tally.AddLearned(stripe);
-        learner->Learn(fleet, choice, entries, MixBits(learned));
+        learner->Learn(fleet, choice, entries, reserves, MixBits(learned * internal::kStripes + stripe + 1));
         if (const uint32_t count = tally.ToTell(learned); count != 0) state.CountRequests(count);
       }
       Decision decision{choice.instance, choice.home, choice.rank, choice.reason};
@@ -163,7 +164,7 @@ struct Router::Impl {
       return decision;
     };
     for (int lost_races = 0;; ++lost_races) {
-      const bool last_try = lost_races == max_lost_races;
+      const bool last_try = lost_races == (reserves ? kMaxLostRaces : 0);
       const Choice choice = learner != nullptr ? learner->Choose(fleet, entries) : strategy.Choose(fleet);
       if (choice.instance != kNoInstance) {
         if (choice.instance >= fleet.size() || !fleet.available(choice.instance)) return BadChoice(choice.instance);
@@ -229,7 +230,7 @@ absl::StatusOr<Decision> Router::Route(const Request& request, absl::Span<const 
     const uint32_t least = std::min(hard_bound, limit);
     return least == UINT32_MAX || loads[instance].outstanding < least;
   };
-  return impl_->Decide(current, strategy, view, reader.stripe(), 0, reserve);
+  return impl_->Decide(current, strategy, view, reader.stripe(), /*reserves=*/false, reserve);
 }
 
 absl::StatusOr<Lease> Router::Acquire(const Request& request) {
@@ -249,7 +250,7 @@ absl::StatusOr<Lease> Router::Acquire(const Request& request) {
     return impl_->state.Reserve(slot, std::min({hard_bound, limit, kMaxOutstanding}));
   };
   const absl::StatusOr<Decision> decision =
-      impl_->Decide(current, strategy, view, reader.stripe(), kMaxLostRaces, reserve);
+      impl_->Decide(current, strategy, view, reader.stripe(), /*reserves=*/true, reserve);
   if (!decision.ok()) return decision.status();
   const Decision& made = *decision;
   const uint32_t slot = fleet.slots()[made.instance];

@@ -54,7 +54,7 @@ static_assert(offsetof(SlotHead, pending) == 8 && offsetof(SlotHead, others_pend
                   offsetof(SlotHead, others) == 24,
               "FleetView::Read()");
 
-// What a slot has that no decision reads.
+// What a slot has that no choice reads.
 struct alignas(kBlockAlignment) SlotRecord {
   std::atomic<uint64_t> work;         // Decayed mean of the uncached bytes of a request here, times kWorkUnit.
   std::atomic<uint32_t> incarnation;  // How many instances the slot has had.

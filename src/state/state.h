@@ -86,15 +86,15 @@ class State {
   }
 
   // The mean of the bytes that a request found uncached there: the last 16 or so count. All threads read it at every
-  // decision, so it is told them at one request in kWorkTold, by chance.
+  // decision, so they are told now only where that is said.
   uint64_t MeanWork(uint32_t slot) const { return HeadOf(slot).work.load(std::memory_order_relaxed) / kWorkUnit; }
-  void NoteWork(uint32_t slot, uint64_t bytes, uint64_t random) {
+  void NoteWork(uint32_t slot, uint64_t bytes, bool tell) {
     std::atomic<uint64_t>& work = RecordOf(slot).work;
     const uint64_t before = work.load(std::memory_order_relaxed);
     const uint64_t one = bytes * kWorkUnit;
     const uint64_t mean = before == 0 ? one : before - before / 16 + one / 16;
     work.store(mean, std::memory_order_relaxed);
-    if (before == 0 || random % kWorkTold == 0) HeadOf(slot).work.store(mean, std::memory_order_relaxed);
+    if (before == 0 || tell) HeadOf(slot).work.store(mean, std::memory_order_relaxed);
   }
 
   // What prefixes were seen, by requests so far, and where they were sent.
@@ -138,7 +138,6 @@ class State {
     void operator()(unsigned char* memory) const;
   };
 
-  static constexpr uint64_t kWorkTold = 8;
   static constexpr uint64_t kWorkUnit = 256;
 
   static void Build(void* memory, const SharedStateShape& shape);

@@ -9,22 +9,22 @@
 namespace prefixroute::internal {
 namespace {
 
-// No instance has more to do; so sums stay within 64 bits, and exact.
-constexpr uint64_t kMostBytes = uint64_t{1} << 56;
+// A prime: whatever the size of the fleet, steps of it come to every place. 2^32 divided by the golden ratio, so that
+// the places of one walk lie far apart (Knuth: The art of computer programming 3, 6.4).
+constexpr uint32_t kStep = 2'654'435'761;
 
 }  // namespace
 
-Considered::Considered(const FleetView& view, const Fleet& fleet, const State& state, uint64_t order) {
+Considered::Considered(const FleetView& view, const Fleet& fleet, const State& state, uint64_t start) {
   const Member* const members = fleet.members().data();
   const uint32_t size = view.size();
-  const uint32_t count = std::min(size, kMax);
-  const uint32_t step = count == 0 ? 0 : size / count;
-  uint32_t place = static_cast<uint32_t>((static_cast<Uint128>(order) * size) >> 64);
+  const uint32_t step = size == 0 ? 0 : kStep % size;
+  uint32_t place = static_cast<uint32_t>((static_cast<Uint128>(start) * size) >> 64);
   uint32_t eligible = 0;
   uint32_t workers = 0;
   uint64_t all_pending = 0;
   uint64_t all_work = 0;
-  for (uint32_t n = 0; n < count; ++n) {
+  for (uint32_t n = 0; n < size && eligible < kMax; ++n) {
     const Member& member = members[place];
     place += step;
     place -= place >= size ? size : 0;
@@ -39,7 +39,7 @@ Considered::Considered(const FleetView& view, const Fleet& fleet, const State& s
       if (own >= std::min(member.max_outstanding, kMaxOutstanding)) continue;
       load = {FleetView::Outstanding(slot, own), FleetView::Pending(slot)};
     }
-    const uint64_t pending = std::min(load.pending_bytes, kMostBytes);
+    const uint64_t pending = std::min(load.pending_bytes, kMostPendingBytes);
     const uint64_t work = state.MeanWork(member.slot);
     all_pending += pending;
     all_work += work;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The instances whose load a decision weighs, read once: all of a small fleet. Of a large one kMax, taken evenly from
-// the list sorted by id, from a place on that the prefix's order gives: to find a place for what overflows, the least
-// busy of 64 serves about as well as the least busy of all, and a decision stays as fast however large the fleet.
-// (Mitzenmacher: The power of two choices in randomized load balancing, 2001.)
+// The instances whose load a decision weighs, read once: all eligible ones of a small fleet, kMax of a large one,
+// others each time. To find a place for what overflows, the least busy of 64 serves about as well as the least busy of
+// all, and a decision stays as fast however large the fleet. (Mitzenmacher: The power of two choices in randomized load
+// balancing, 2001.)
 
 #ifndef PREFIXROUTE_SRC_STRATEGY_CONSIDERED_H_
 #define PREFIXROUTE_SRC_STRATEGY_CONSIDERED_H_
@@ -22,7 +22,11 @@ class Considered {
  public:
   static constexpr uint32_t kMax = 64;
 
-  Considered(const FleetView& view, const Fleet& fleet, const State& state, uint64_t order);
+  // An instance has no more to do than this; so sums stay within 64 bits, and exact.
+  static constexpr uint64_t kMostPendingBytes = uint64_t{1} << 56;
+
+  // Walks through the list sorted by id, from a place that `start` gives, until it has found kMax or seen all.
+  Considered(const FleetView& view, const Fleet& fleet, const State& state, uint64_t start);
 
   // Only those that are eligible.
   uint32_t size() const { return size_; }

@@ -4,6 +4,7 @@
 
 #include "src/strategy/prefix_aware.h"
 
+#include <algorithm>
 #include <array>
 
 #include "src/strategy/constants.h"
@@ -33,6 +34,9 @@ double OtherReplicas(uint32_t gateway_replicas) {
   return kHomeAlone + (kHomeAmongMany - kHomeAlone) * (1 - 1.0 / gateway_replicas);
 }
 
+// Where a request isn't reserved, one in so many tells the mean work.
+constexpr uint64_t kWorkTold = 8;
+
 double Soft(double bytes) { return bytes * bytes / (bytes + kFreeBytes); }
 
 }  // namespace
@@ -44,7 +48,7 @@ PrefixCosts::PrefixCosts(const FleetView& view, const Fleet& fleet, const State&
       now_(state.requests()),
       homes_(FindHomes(fleet, view.key(), LookUp(view.key(), state.memory(), entries), now_)),
       cache_(view.key(), entries, fleet, state, homes_, now_, OtherReplicas(gateway_replicas)),
-      considered_(view, fleet, state, homes_.order()),
+      considered_(view, fleet, state, MixBits(homes_.order() + now_)),
       bytes_(static_cast<double>(view.key().bytes())) {
   const double mean_work = considered_.MeanWork(bytes_);
   outstanding_cost_ = kOutstandingShare * mean_work;
@@ -53,8 +57,8 @@ PrefixCosts::PrefixCosts(const FleetView& view, const Fleet& fleet, const State&
 
 double PrefixCosts::Of(uint32_t instance, double expected) const {
   const double factor = fleet_.load_factors()[instance];
-  return Cost(factor * static_cast<double>(view_.pending_bytes(instance)), factor * view_.outstanding(instance),
-              expected);
+  const uint64_t pending = std::min(view_.pending_bytes(instance), Considered::kMostPendingBytes);
+  return Cost(factor * static_cast<double>(pending), factor * view_.outstanding(instance), expected);
 }
 
 double PrefixCosts::Cost(double pending, double outstanding, double expected) const {
@@ -84,9 +88,6 @@ uint32_t PrefixCosts::Cheapest() const {
     costs[n] = Cost(considered_.pending(n), considered_.outstanding(n), everywhere);
   }
   for (uint32_t n = 0; n < considered_.size(); ++n) take_if_cheaper(considered_.index(n), costs[n]);
-  if (cheapest != kNoInstance) return cheapest;
-  // Of a large fleet, nobody that was considered is eligible: of all, then.
-  for (uint32_t i = 0; i < view_.size(); ++i) take_if_cheaper(i, Of(i, everywhere));
   return cheapest;
 }
 
@@ -122,7 +123,7 @@ NestedHomes PrefixAwareStrategy::HomesOf(const FleetView& view) const {
 }
 
 void PrefixAwareStrategy::Learn(const FleetView& view, const Choice& choice, const PrefixEntries& entries,
-                                uint64_t random) const noexcept {
+                                bool reserved, uint64_t random) const noexcept {
   const uint32_t slot = fleet_.slots()[choice.instance];
   const Holder holder = {slot, state_.CacheGeneration(slot), state_.requests()};
   PrefixMemory memory = state_.memory();
@@ -130,7 +131,7 @@ void PrefixAwareStrategy::Learn(const FleetView& view, const Choice& choice, con
     memory.Note(view.key().fingerprint(i), entries[i], holder, random);
   }
   // Other bits than those that the entries go by.
-  state_.NoteWork(slot, choice.uncached_bytes, random >> 32);
+  state_.NoteWork(slot, choice.uncached_bytes, reserved || (random >> 32) % kWorkTold == 0);
 }
 
 }  // namespace prefixroute::internal

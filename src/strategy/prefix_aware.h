@@ -78,14 +78,16 @@ class PrefixAwareStrategy final : public RoutingStrategy {
   PrefixAwareStrategy(const Fleet& fleet, State& state, uint32_t gateway_replicas)
       : fleet_(fleet), state_(state), gateway_replicas_(gateway_replicas) {}
 
-  // One pass over the instances' hashes, two where it goes to none of the prefix's homes; a look at the loads of those
-  // considered, and one into the memory for each depth of the prefix.
+  // Mostly one pass over the instances' hashes, two where it goes to none of the prefix's homes; a look at the loads of
+  // those considered and of those that hold some of the prefix, and one into the memory for each depth of it.
   Choice Choose(const FleetView& view) const noexcept override;
   // The same, of a prefix that isn't empty. `entries` becomes what was found in the memory, for Learn().
   Choice Choose(const FleetView& view, PrefixEntries& entries) const noexcept;
 
-  // The request was sent as chosen. `random`: fresh bits. O(depths).
-  void Learn(const FleetView& view, const Choice& choice, const PrefixEntries& entries, uint64_t random) const noexcept;
+  // The request was sent as chosen. `reserved`: what all threads read of the instance was just written anyway; what
+  // else there is to tell of it is told, and not only now and then. `random`: fresh bits. O(depths).
+  void Learn(const FleetView& view, const Choice& choice, const PrefixEntries& entries, bool reserved,
+             uint64_t random) const noexcept;
 
   // Of a prefix that isn't empty.
   PrefixCosts CostsOf(const FleetView& view, PrefixEntries& entries) const {
