@@ -25,4 +25,5 @@ fi
 rm -f objs/ngx_http_prefixroute_module.so  # make doesn't know that it depends on the library.
 unset MAKEFLAGS                            # Of a make that has called us.
 make -C src -s -f ../objs/Makefile modules
-cp objs/ngx_http_prefixroute_module.so .
+cp objs/ngx_http_prefixroute_module.so new.so
+mv -f new.so ngx_http_prefixroute_module.so  # An nginx that runs keeps the one that it has.

@@ -2,6 +2,7 @@
 """nginx with the module, in a folder of its own, and requests to it."""
 
 import asyncio
+import ctypes
 import os
 import re
 import signal
@@ -12,6 +13,8 @@ from engine import read_body, read_head
 
 MODULE = os.environ["PREFIXROUTE_NGINX_MODULE"]
 NGINX = os.environ.get("PREFIXROUTE_NGINX", "nginx")
+LIBC = ctypes.CDLL(None)
+PR_SET_PDEATHSIG = 1
 PATIENCE = 20  # Seconds until what must happen counts as not happening.
 
 CONF = """
@@ -121,7 +124,9 @@ class Gateway:
         return done.returncode == 0, done.stderr
 
     async def start(self):
-        self._process = subprocess.Popen(self._command(), stderr=subprocess.DEVNULL)
+        # In a group of its own, to be killed as one; ended by the system if this process is.
+        self._process = subprocess.Popen(self._command(), stderr=subprocess.DEVNULL, start_new_session=True,
+                                         preexec_fn=lambda: LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM))
         await until(self._answers, "nginx answers")
 
     async def _answers(self):
@@ -141,7 +146,11 @@ class Gateway:
             writer.close()
         if self.running():
             self._process.terminate()
-            await until(lambda: self._process.poll() is not None, "nginx ends")
+            try:
+                await until(lambda: self._process.poll() is not None, "nginx ends")
+            finally:
+                if self.running():
+                    os.killpg(self._process.pid, signal.SIGKILL)
 
     def workers(self):
         children = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(self._process.pid)], capture_output=True,

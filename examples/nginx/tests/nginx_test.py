@@ -121,6 +121,7 @@ class BoundTest(GatewayTest):
     async def test_hard_bound_refuses_with_429(self):
         for workers in (4, 8):
             with self.subTest(workers=workers):
+                await self.gateway.stop()
                 self.hold()
                 await self.start("max_outstanding=10", workers=workers)
                 opened = await self.open_many(48)
@@ -134,7 +135,6 @@ class BoundTest(GatewayTest):
                 self.assertNotIn("[error]", self.gateway.log())
                 self.assertRegex(self.gateway.log(), r"\[info\].* prefix_route: ")
                 await self.finish([stream for stream in opened if stream.status == 200])
-                await self.gateway.stop()
 
     async def test_max_conns_is_a_bound(self):
         await self.start("max_outstanding=3", parameters="max_conns=2", workers=4)
