@@ -125,7 +125,8 @@ class Gateway:
 
     async def start(self):
         # In a group of its own, to be killed as one; ended by the system if this process is.
-        self._process = subprocess.Popen(self._command(), stderr=subprocess.DEVNULL, start_new_session=True,
+        self._process = subprocess.Popen(self._command(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                         start_new_session=True,
                                          preexec_fn=lambda: LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM))
         await until(self._answers, "nginx answers")
 
