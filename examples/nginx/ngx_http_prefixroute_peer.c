@@ -51,7 +51,7 @@ static void take_peer(ngx_http_prefixroute_peer_t* pp, ngx_peer_connection_t* pc
     peer->checked = now;
   }
   peer->conns++;
-#ifdef ngx_http_upstream_rr_peer_ref
+#ifdef ngx_http_upstream_rr_peer_ref  // nginx 1.27.3 and later, whose free takes it back.
   ngx_http_upstream_rr_peer_ref(peers, peer);
 #endif
   pp->rrp.current = peer;
