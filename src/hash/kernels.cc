@@ -6,14 +6,14 @@
 
 namespace prefixroute::internal {
 
-extern const HashKernels kHashBaseline;
+extern const HashKernels hash_baseline;
 #ifdef __x86_64__
-extern const HashKernels kHashAvx2;
-extern const HashKernels kHashAvx512;
+extern const HashKernels hash_avx2;
+extern const HashKernels hash_avx512;
 
-Runnable<HashKernels> RunnableHashKernels() { return RunnableOf(kHashBaseline, kHashAvx2, kHashAvx512); }
+Runnable<HashKernels> RunnableHashKernels() { return RunnableOf(hash_baseline, hash_avx2, hash_avx512); }
 #else
-Runnable<HashKernels> RunnableHashKernels() { return RunnableOf(kHashBaseline); }
+Runnable<HashKernels> RunnableHashKernels() { return RunnableOf(hash_baseline); }
 #endif
 
 const HashKernels& WidestHashKernels() {

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#define PREFIXROUTE_HASH_KERNELS kHashBaseline
+#define PREFIXROUTE_HASH_KERNELS hash_baseline
 #include "src/hash/kernels.inc"

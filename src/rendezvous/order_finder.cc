@@ -30,8 +30,8 @@ OrderFinder::OrderFinder(const RendezvousNodes& nodes, const ScanKernels& scan)
   if (sum == 0) return;
   plain_ = sum == static_cast<Uint128>(greatest_weight_) * nodes.size &&
            AllDiffer(std::vector<uint64_t>(nodes.hashes, nodes.hashes + nodes.size));
-  if (sum != greatest_weight_)
-    part_for_one_ = static_cast<uint64_t>((static_cast<Uint128>(greatest_weight_) << 64) / sum);
+  if (sum == greatest_weight_) return;
+  part_for_one_ = static_cast<uint64_t>((static_cast<Uint128>(greatest_weight_) << 64) / sum);
 }
 
 uint64_t OrderFinder::FloorOfLesserWeight(const RendezvousScore& score) const {

@@ -4,14 +4,14 @@
 
 namespace prefixroute::internal {
 
-extern const ScanKernels kScanBaseline;
+extern const ScanKernels scan_baseline;
 #ifdef __x86_64__
-extern const ScanKernels kScanAvx2;
-extern const ScanKernels kScanAvx512;
+extern const ScanKernels scan_avx2;
+extern const ScanKernels scan_avx512;
 
-Runnable<ScanKernels> RunnableScans() { return RunnableOf(kScanBaseline, kScanAvx2, kScanAvx512); }
+Runnable<ScanKernels> RunnableScans() { return RunnableOf(scan_baseline, scan_avx2, scan_avx512); }
 #else
-Runnable<ScanKernels> RunnableScans() { return RunnableOf(kScanBaseline); }
+Runnable<ScanKernels> RunnableScans() { return RunnableOf(scan_baseline); }
 #endif
 
 }  // namespace prefixroute::internal

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#define PREFIXROUTE_SCAN_KERNELS kScanAvx512
+#define PREFIXROUTE_SCAN_KERNELS scan_avx512
 #include "src/rendezvous/scan.inc"

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#define PREFIXROUTE_SCAN_KERNELS kScanBaseline
+#define PREFIXROUTE_SCAN_KERNELS scan_baseline
 #include "src/rendezvous/scan.inc"

@@ -155,7 +155,7 @@ struct Router::Impl {
       if (learner != nullptr) {
         const uint64_t learned = tally.AddLearned(stripe);
         learner->Learn(fleet, choice, entries, reserves, MixBits(learned * internal::kStripes + stripe + 1));
-        if (const uint32_t count = tally.ToTell(learned); count != 0) state.CountRequests(count);
+        if (const uint32_t count = internal::Tally::ToTell(learned); count != 0) state.CountRequests(count);
       }
       Decision decision{choice.instance, choice.home, choice.rank, choice.reason};
       decision.prefix_bytes = learner != nullptr ? fleet.key().bytes() : 0;

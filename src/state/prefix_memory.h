@@ -69,7 +69,7 @@ struct Holder {
 struct alignas(64) PrefixEntry {
   static constexpr size_t kHolders = 4;
   // Seen more often than this lately, it is written by chance only.
-  static constexpr uint64_t kAlwaysWritten = 256 * DecayedCount::kUnit;
+  static constexpr uint64_t kAlwaysWritten = uint64_t{256} * DecayedCount::kUnit;
 
   std::atomic<uint64_t> fingerprint;  // 0: empty.
   std::atomic<uint64_t> seen;         // When last, in the upper half; how often, a DecayedCount, in the lower.
