@@ -433,7 +433,8 @@ PREFIXROUTE_EXPORT prefixroute_status prefixroute_shared_owners(const prefixrout
                                                                 prefixroute_error* error) PREFIXROUTE_NOEXCEPT;
 // SharedState::Reap(): takes back what a router whose process has ended still holds. NOT_FOUND where the token isn't
 // attached; INVALID_ARGUMENT on this router's own; UNAVAILABLE where another router is changing membership and doesn't
-// end; FAILED_PRECONDITION where this router is on no shared block.
+// end; FAILED_PRECONDITION where this router is on no shared block. A worker that may follow a dead one creates its
+// router without instances, which waits for nobody, reaps, and then sets them.
 PREFIXROUTE_EXPORT prefixroute_status prefixroute_shared_reap(prefixroute_router* router, uint64_t token,
                                                               prefixroute_error* error) PREFIXROUTE_NOEXCEPT;
 
