@@ -22,9 +22,9 @@
 // nothing is remembered, and nothing but bytes, ids, weights and loads counts (docs/strict_mode.md).
 //
 // Cost: one pass over the prefix's bytes, mostly one or two over the instances' hashes, and a look at the loads of 64
-// instances beside those that hold some of the prefix, of all where strict mode's home is busy; without lock,
-// allocation, clock or log.
-// docs/performance.md has figures, and the program that makes them.
+// instances and of those that hold some of the prefix; at all loads for LEAST_OUTSTANDING_REQUESTS, and where strict
+// mode's home is busy. No lock, allocation, clock or log. docs/performance.md has figures, and the program that makes
+// them.
 
 #ifndef PREFIXROUTE_ROUTER_H_
 #define PREFIXROUTE_ROUTER_H_

@@ -25,19 +25,9 @@ class ReadGate {
    public:
     explicit Reader(ReadGate& gate)
         : stripe_(ThreadStripe()), inside_(gate.stripes_[stripe_].inside[gate.phase_.load()]) {
-      if (owns()) {
-        inside_.store(inside_.load(std::memory_order_relaxed) + 1);
-      } else {
-        inside_.fetch_add(1);
-      }
+      AddOnStripe(stripe_, inside_, uint32_t{1}, std::memory_order_seq_cst);
     }
-    ~Reader() {
-      if (owns()) {
-        inside_.store(inside_.load(std::memory_order_relaxed) - 1, std::memory_order_release);
-      } else {
-        inside_.fetch_sub(1, std::memory_order_release);
-      }
-    }
+    ~Reader() { AddOnStripe(stripe_, inside_, UINT32_MAX, std::memory_order_release); }  // Minus one.
     Reader(const Reader&) = delete;
     Reader& operator=(const Reader&) = delete;
 
@@ -45,8 +35,6 @@ class ReadGate {
     uint32_t stripe() const { return stripe_; }
 
    private:
-    bool owns() const { return stripe_ < kOwnStripes; }
-
     const uint32_t stripe_;
     std::atomic<uint32_t>& inside_;
   };

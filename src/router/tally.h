@@ -48,11 +48,7 @@ class Tally {
 
   // The count before.
   uint64_t Add(uint32_t stripe, size_t what) {
-    std::atomic<uint64_t>& count = stripes_[stripe].counts[what];
-    if (stripe >= kOwnStripes) return count.fetch_add(1, std::memory_order_relaxed);
-    const uint64_t before = count.load(std::memory_order_relaxed);
-    count.store(before + 1, std::memory_order_relaxed);
-    return before;
+    return AddOnStripe(stripe, stripes_[stripe].counts[what], uint64_t{1}, std::memory_order_relaxed);
   }
   static uint64_t Read(const Stripe& stripe, size_t what) {
     return stripe.counts[what].load(std::memory_order_relaxed);

@@ -6,6 +6,7 @@
 #ifndef PREFIXROUTE_SRC_ROUTER_THREAD_STRIPE_H_
 #define PREFIXROUTE_SRC_ROUTER_THREAD_STRIPE_H_
 
+#include <atomic>
 #include <cstdint>
 
 namespace prefixroute::internal {
@@ -15,6 +16,15 @@ inline constexpr uint32_t kStripes = 2 * kOwnStripes;
 
 // This thread's stripe, below kStripes; below kOwnStripes it is no other living thread's.
 uint32_t ThreadStripe();
+
+// Adds to a counter on this thread's stripe, and returns what it was: who owns the stripe is alone in writing there.
+template <typename Number>
+Number AddOnStripe(uint32_t stripe, std::atomic<Number>& counter, Number value, std::memory_order order) {
+  if (stripe >= kOwnStripes) return counter.fetch_add(value, order);
+  const Number before = counter.load(std::memory_order_relaxed);
+  counter.store(before + value, order);
+  return before;
+}
 
 }  // namespace prefixroute::internal
 

@@ -84,8 +84,8 @@ class PrefixAwareStrategy final : public RoutingStrategy {
   // The same, of a prefix that isn't empty. `entries` becomes what was found in the memory, for Learn().
   Choice Choose(const FleetView& view, PrefixEntries& entries) const noexcept;
 
-  // The request was sent as chosen. `reserved`: what all threads read of the instance was just written anyway; what
-  // else there is to tell of it is told, and not only now and then. `random`: fresh bits. O(depths).
+  // The request was sent as chosen. `reserved`: its instance's count was just written, so that to tell other threads
+  // more of the instance costs nothing. `random`: fresh bits. O(depths).
   void Learn(const FleetView& view, const Choice& choice, const PrefixEntries& entries, bool reserved,
              uint64_t random) const noexcept;
 
