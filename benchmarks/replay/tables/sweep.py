@@ -67,7 +67,10 @@ def main():
     wanted = {}
     for argument in sys.argv[2:]:
         name, _, values = argument.partition("=")
-        wanted[name] = [float(value) for value in values.split(",")]
+        try:
+            wanted[name] = [float(value) for value in values.split(",")]
+        except ValueError:
+            sys.exit(f"{argument}: not name=value,value ...")
     if not wanted:
         wanted = {name: [value / 2, value * 2] for name, value in constants().items()}
 
