@@ -7,7 +7,10 @@
 
 #include <cstring>
 
-#if defined(__x86_64__) && defined(__clang__)
+// As src/base/runnable.h chooses.
+#if defined(__x86_64__) && defined(PREFIXROUTE_WITHOUT_AVX512)
+#define PREFIXROUTE_WIDEST_VECTORS __attribute__((target_clones("avx2", "default")))
+#elif defined(__x86_64__) && defined(__clang__)
 #define PREFIXROUTE_WIDEST_VECTORS __attribute__((target_clones("avx512dq", "avx2", "default")))
 #elif defined(__x86_64__)
 #define PREFIXROUTE_WIDEST_VECTORS __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures, and writes the tables and plots of docs/performance.md.
 
-performance_page.py [--repetitions N] [--results FILE] prefixroute_micro
+performance_page.py [--repetitions N] [--results FILE] prefixroute_micro prefixroute_micro_without_avx512
 
 Takes minutes on an idle machine. With --results, what was measured is kept in FILE, and taken from there if it exists.
+The second program is the same, of a build with CXXFLAGS=-DPREFIXROUTE_WITHOUT_AVX512.
 """
 
 import argparse
@@ -61,14 +62,16 @@ def cpu():
     return f"{name[1]} (family {number[0]}, model {number[1]})", vectors
 
 
-def measure(program, repetitions):
+def measure(program, without_avx512, repetitions):
     processors = os.sched_getaffinity(0)
     alone = "Threads|Churn"
     context, found = run(program, repetitions, f"-{alone}", {max(processors)})
     found.update(run(program, repetitions, alone, processors)[1])
     name, vectors = cpu()
+    narrow = run(without_avx512, repetitions, TIMED_TARGETS, {max(processors)})[1]
     return {"processor": name, "vectors": vectors, "processors": len(processors), "compiler": context["compiler"],
-            "flags": context["flags"], "repetitions": repetitions, "found": found}
+            "flags": context["flags"], "repetitions": repetitions, "found": found,
+            "without_avx512": narrow}
 
 
 # ---- Tables.
@@ -76,8 +79,8 @@ def measure(program, repetitions):
 class Found:
     """What was measured, by benchmark and arguments."""
 
-    def __init__(self, results):
-        self.medians = results["found"]
+    def __init__(self, medians):
+        self.medians = medians
 
     def counters(self, name, **arguments):
         return self.medians["/".join([f"BM_{name}"] + [f"{key}:{value}" for key, value in arguments.items()])]
@@ -123,26 +126,42 @@ TARGET_FLOORS = {(256, 7): (14.7, 14.0), (2048, 7): (32.0, 34.9), (32768, 7): (3
                  (2048, 1024): (145, 677), (2048, 10000): (1141, 6230)}
 
 
-def target_rows(results, found):
-    """What, found, target, whether it is met, and, of times, the target by this machine's floor and whether that is."""
-    column = 0 if results["vectors"] == "AVX-512" else 1
+# The benchmarks that TARGETS needs.
+TIMED_TARGETS = "^BM_(" + "|".join(VERBS.values()) + ")/instances:(" + "|".join(
+    f"{instances}/bytes:{length}" for length, instances in TARGETS) + ")/"
 
-    def yes_or_no(met):
-        return "yes" if met else "**no**"
 
-    def row(what, value, limit, met, unit=""):
-        return [what, number(value) + unit, limit + unit, yes_or_no(met), "", ""]
+def yes_or_no(met):
+    return "yes" if met else "**no**"
 
-    def at_most(what, value, target, unit=""):
-        return row(what, value, f"at most {target:,g}", value <= target, unit)
 
+def timed_rows(found, column):
+    """What, found, target, whether it is met, the target by this machine's floor, and whether that is."""
     for (length, instances), targets_of_size in TARGETS.items():
         for (verb, name), pair in zip(VERBS.items(), targets_of_size):
             value = found.decision(name, instances, length)
             floor = found.decision(name, instances, length, "floor_ns")
             here = pair[column] * floor / TARGET_FLOORS[length, instances][column]
-            yield at_most(f"{verb}, {SIZES[length]}, {instances:,} instances", value, pair[column], " ns")[:4] + [
-                number(here) + " ns", yes_or_no(value <= here)]
+            yield [f"{verb}, {SIZES[length]}, {instances:,} instances", number(value), f"{pair[column]:,g}",
+                   yes_or_no(value <= pair[column]), number(here), yes_or_no(value <= here)]
+
+
+def times(results, found):
+    wide, narrow = timed_rows(found, 0), timed_rows(Found(results["without_avx512"]), 1)
+    if results["vectors"] != "AVX-512":
+        sys.exit("performance_page.py: this machine has no AVX-512, of which half of the table of targets is")
+    return table(["", "AVX-512", "target", "met", "by this floor", "met", "AVX2", "target", "met", "by this floor",
+                  "met"], [first + second[1:] for first, second in zip(wide, narrow)])
+
+
+def ratio_rows(found):
+    """What, found, target, whether it is met."""
+    def row(what, value, limit, met, unit=""):
+        return [what, number(value) + unit, limit + unit, yes_or_no(met)]
+
+    def at_most(what, value, target, unit=""):
+        return row(what, value, f"at most {target:,g}", value <= target, unit)
+
     for length, instances in TARGETS:
         yield at_most(f"strict `Route`, {SIZES[length]}, {instances:,} instances, to hash and scores",
                       found.decision("Route/strict", instances, length, "ratio"), 1.25)
@@ -160,8 +179,21 @@ def target_rows(results, found):
               router["growth"] <= 2**16, " KiB")
 
 
-def targets(results, found):
-    return table(["", "found", "target", "met", "by this floor", "met"], target_rows(results, found))
+def ratios(_, found):
+    return table(["", "found", "target", "met"], ratio_rows(found))
+
+
+def in_c(_, found):
+    names = [("strict `prefixroute_route`", "CRoute/strict"), ("`prefixroute_route`", "CRoute/prefix_aware"),
+             ("strict `prefixroute_acquire` and `_finish`", "CAcquireFinish/strict"),
+             ("`prefixroute_acquire` and `_finish`", "CAcquireFinish/prefix_aware")]
+    rows = []
+    for label, name in names:
+        for instances in (7, 1024):
+            counters = found.counters(name, instances=instances, bytes=2048)
+            rows.append([f"{label}, {instances:,} instances"] + [number(counters[counter])
+                                                                for counter in ("ns", "cpp_ns", "ratio")])
+    return table(["", "`c.h`", "`router.h`", "ratio"], rows)
 
 
 def by_fleet(_, found):
@@ -248,8 +280,8 @@ def memory(_, found):
         ["growth by 50,000 more distinct prefixes"] + [f"{each['growth']:,.0f}" for each in counters]])
 
 
-BLOCKS = {"machine": machine, "targets": targets, "by_fleet": by_fleet, "by_length": by_length, "keys": keys,
-          "threads": threads, "churn": churn, "changes": changes, "memory": memory}
+BLOCKS = {"machine": machine, "times": times, "ratios": ratios, "by_fleet": by_fleet, "by_length": by_length, "keys": keys,
+          "threads": threads, "churn": churn, "changes": changes, "in_c": in_c, "memory": memory}
 
 
 # ---- Plots.
@@ -291,7 +323,7 @@ def plots(found):
 
 
 def write_page(results):
-    found = Found(results)
+    found = Found(results["found"])
     page = DOCS / "performance.md"
     text = page.read_text()
     for name, block in BLOCKS.items():
@@ -311,12 +343,13 @@ def main():
     parser.add_argument("--repetitions", type=int, default=9)
     parser.add_argument("--results", type=pathlib.Path)
     parser.add_argument("program")
+    parser.add_argument("without_avx512")
     arguments = parser.parse_args()
 
     if arguments.results and arguments.results.exists():
         results = json.loads(arguments.results.read_text())
     else:
-        results = measure(arguments.program, arguments.repetitions)
+        results = measure(arguments.program, arguments.without_avx512, arguments.repetitions)
         if arguments.results:
             arguments.results.write_text(json.dumps(results))
     write_page(results)
