@@ -13,8 +13,22 @@ install(TARGETS prefixroute
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT prefixroute_Runtime NAMELINK_COMPONENT prefixroute_Development
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT prefixroute_Development
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+set(without_payload PATTERN "payload*.h" EXCLUDE)
+if(PREFIXROUTE_BUILD_PAYLOAD)
+  set(without_payload "")
+  # An export of its own, by which the package knows whether it has this component.
+  install(TARGETS prefixroute_payload
+    EXPORT prefixroutePayloadTargets
+    RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT prefixroute_Runtime
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT prefixroute_Runtime NAMELINK_COMPONENT prefixroute_Development
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT prefixroute_Development
+    INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(EXPORT prefixroutePayloadTargets
+    NAMESPACE prefixroute:: DESTINATION ${package_dir} COMPONENT prefixroute_Development)
+endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/prefixroute
-  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT prefixroute_Development FILES_MATCHING PATTERN "*.h")
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT prefixroute_Development
+  FILES_MATCHING PATTERN "*.h" ${without_payload})
 
 install(EXPORT prefixrouteTargets
   NAMESPACE prefixroute:: DESTINATION ${package_dir} COMPONENT prefixroute_Development)
@@ -39,9 +53,15 @@ list(JOIN pc_requires_private ", " pc_requires_private)
 file(RELATIVE_PATH pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 file(RELATIVE_PATH pc_libdir ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_LIBDIR})
 file(RELATIVE_PATH pc_includedir ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
-configure_file(cmake/prefixroute.pc.in ${PROJECT_BINARY_DIR}/prefixroute.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/prefixroute.pc
-  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT prefixroute_Development)
+set(pc_names prefixroute)
+if(PREFIXROUTE_BUILD_PAYLOAD)
+  list(APPEND pc_names prefixroute-payload)
+endif()
+foreach(name IN LISTS pc_names)
+  configure_file(cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${name}.pc
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT prefixroute_Development)
+endforeach()
 
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md
   DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT prefixroute_Development)

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Writes the parts of a prompt, as they stand in the JSON, in the canonical form of docs/payloads.md.
+//
+// Each function takes where a value begins, and returns false where nothing may follow: the body has ended (which its
+// caller knows to be whole or not), or it isn't what it should be, of which problem() tells.
+
+#ifndef PREFIXROUTE_SRC_PAYLOAD_PROMPT_WRITER_H_
+#define PREFIXROUTE_SRC_PAYLOAD_PROMPT_WRITER_H_
+
+#include <string_view>
+
+#include "src/payload/prompt_sink.h"
+
+namespace prefixroute::internal {
+
+class PromptWriter {
+ public:
+  PromptWriter(const char* end, PromptSink& sink) : end_(end), sink_(sink) {}
+
+  // `tools` or `functions`.
+  bool Tools(const char* at);
+  // What comes as a message of `role`: a text, or content in blocks.
+  bool MessageOf(std::string_view role, const char* at);
+  // An array of messages.
+  bool Messages(const char* at);
+  // `prompt`, `inputs` and their like: a text, tokens, messages, or several of these, of which the first counts.
+  bool Prompt(const char* at);
+  // `input`: the same, but that a text is a message of the user.
+  bool Input(const char* at);
+  void PreviousResponse(std::string_view id);
+
+  // What was wrong with the body; empty if nothing was.
+  std::string_view problem() const { return problem_; }
+
+ private:
+  void Mark(char kind);
+  bool Fail(std::string_view problem);
+  // Calls write(element, &after), which must set `after` to behind the element, for each element of the array at `at`.
+  template <typename Write>
+  bool ForEach(const char* at, Write write);
+  // The text of the string at `at`, and behind it.
+  bool String(const char* at, const char** after);
+  // The same after a mark of `kind`.
+  bool Text(char kind, const char* at);
+  bool Message(const char* at, const char** after);
+  bool Content(const char* at);
+  bool Block(const char* at, const char** after);
+  bool Json(const char* at, const char** after);
+  bool Digest(const char* at, const char** after);
+
+  const char* const end_;
+  PromptSink& sink_;
+  std::string_view problem_;
+};
+
+}  // namespace prefixroute::internal
+
+#endif  // PREFIXROUTE_SRC_PAYLOAD_PROMPT_WRITER_H_

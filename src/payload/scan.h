@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Steps over JSON without keeping anything of it: no copy, no index, no stack, so that time is in proportion to the
+// bytes and memory is none, whatever they are. Written out here because simdjson needs padding behind the body, an
+// index of four bytes a byte, and the whole body at once.
+//
+// All functions go from `at` towards `end`, the end of what is there, and read nothing at or beyond it.
+
+#ifndef PREFIXROUTE_SRC_PAYLOAD_SCAN_H_
+#define PREFIXROUTE_SRC_PAYLOAD_SCAN_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace prefixroute::internal {
+
+// The first place that has one of `kBytes`; `end` if none has.
+template <char... kBytes>
+inline const char* FindByte(const char* at, const char* end) {
+#if defined(__SSE2__)
+  for (; end - at >= 16; at += 16) {
+    const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+    __m128i found = _mm_setzero_si128();
+    ((found = _mm_or_si128(found, _mm_cmpeq_epi8(block, _mm_set1_epi8(kBytes)))), ...);
+    const int mask = _mm_movemask_epi8(found);
+    if (mask != 0) return at + __builtin_ctz(static_cast<unsigned>(mask));
+  }
+#endif
+  while (at != end && ((*at != kBytes) && ...)) ++at;
+  return at;
+}
+
+inline bool IsSpace(char byte) { return byte == ' ' || byte == '\n' || byte == '\t' || byte == '\r'; }
+
+inline const char* SkipSpace(const char* at, const char* end) {
+  while (at != end && IsSpace(*at)) ++at;
+  return at;
+}
+
+// From behind the opening quote to behind the closing one; null if that isn't there.
+inline const char* SkipString(const char* at, const char* end) {
+  while (true) {
+    at = FindByte<'"', '\\'>(at, end);
+    if (at == end) return nullptr;
+    if (*at == '"') return at + 1;
+    if (end - at < 2) return nullptr;
+    at += 2;
+  }
+}
+
+// From a value's first byte to behind its last; null if that isn't there. Brackets are counted, not matched. A byte
+// that begins no value is taken for a value of no length.
+const char* SkipValue(const char* at, const char* end);
+
+// Behind a number, true, false or null; `end` if it may go on there.
+const char* SkipScalar(const char* at, const char* end);
+
+inline bool IsNull(const char* at, const char* end) {
+  return std::string_view(at, static_cast<size_t>(end - at)).substr(0, 4) == "null";
+}
+
+enum class Extent : uint8_t {
+  kWhole,      // All is there.
+  kCut,        // `end` came first.
+  kMalformed,  // Not JSON.
+};
+
+// Where the values begin of those members of the object at `at`, a '{', that have one of `names`; null where there is
+// none. Of two with one name the last counts. Sets `after` to behind the object if it is whole.
+Extent FindMembers(const char* at, const char* end, const std::string_view* names, size_t count, const char** values,
+                   const char** after);
+
+template <size_t kCount>
+struct Members {
+  std::array<const char*, kCount> values{};
+  const char* after = nullptr;
+  Extent extent;
+
+  Members(const char* at, const char* end, const std::array<std::string_view, kCount>& names)
+      : extent(FindMembers(at, end, names.data(), kCount, values.data(), &after)) {}
+};
+
+// Whether `raw`, what stands between a string's quotes, is `name`, be it with escapes.
+bool IsName(std::string_view raw, std::string_view name);
+
+}  // namespace prefixroute::internal
+
+#endif  // PREFIXROUTE_SRC_PAYLOAD_SCAN_H_
