@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "src/hash/xxh3.h"
+#include "src/payload/block.h"
 #include "src/payload/scan.h"
 #include "src/payload/text.h"
 
@@ -19,20 +20,23 @@ constexpr std::string_view kBadEscape = "a string has an escape that JSON doesn'
 constexpr std::string_view kNotJson = "not JSON within the prompt";
 
 // Members whose value may be a whole image, sound or file, as it is or by its address.
-constexpr std::array<std::string_view, 7> kMedia = {"data",      "url",       "image_url", "audio_url",
-                                                    "video_url", "file_data", "file_url"};
-bool IsMedia(std::string_view raw) {
-  for (const std::string_view name : kMedia) {
-    if (IsName(raw, name)) return true;
-  }
-  return false;
-}
+constexpr std::array<std::string_view, 7> kMediaNames = {"data",      "url",       "image_url", "audio_url",
+                                                         "video_url", "file_data", "file_url"};
+constexpr std::array<std::string_view, 1> kCacheControl = {"cache_control"};
+
+// What a byte is in an array of tokens.
+enum class TokenByte : uint8_t { kPart, kSpace, kOther };
+constexpr std::array<TokenByte, 256> kTokenBytes = [] {
+  std::array<TokenByte, 256> kinds{};
+  for (const char byte : {' ', '\n', '\t', '\r'}) kinds[static_cast<unsigned char>(byte)] = TokenByte::kSpace;
+  for (const char byte : {'"', '[', ']', '{', '}', ':'}) kinds[static_cast<unsigned char>(byte)] = TokenByte::kOther;
+  return kinds;
+}();
 
 struct Digester {
   XXH3_state_t state;
 
   Digester() { XXH3_64bits_reset(&state); }
-  void Append(char byte) { XXH3_64bits_update(&state, &byte, 1); }
   void Append(std::string_view piece) { XXH3_64bits_update(&state, piece.data(), piece.size()); }
 };
 
@@ -65,11 +69,51 @@ bool PromptWriter::ForEach(const char* at, Write write) {
 }
 
 bool PromptWriter::String(const char* at, const char** after) {
-  const char* const text = at + 1;
-  *after = SkipString(text, end_);
-  const bool cut = *after == nullptr;
-  if (!DecodeString(text, cut ? end_ : *after - 1, cut, sink_)) return Fail(kBadEscape);
-  return !cut;
+  ++at;
+  while (true) {
+    // Copies blocks, and looks behind them whether something in them ends the run; until room or run are used up.
+    char* out = sink_.Room(PromptSink::kMaxRoom);
+    const char* const last_out = sink_.room_end() - ByteBlock::kBytes;
+    const char* run = at;
+    while (out <= last_out && at - run < static_cast<ptrdiff_t>(PromptSink::kLong)) {
+      if (static_cast<size_t>(end_ - at) >= ByteBlock::kBytes) {
+        const ByteBlock block(at);
+        block.CopyTo(out);
+        const uint64_t found = block.Equal('"') | block.Equal('\\');
+        const size_t plain = found == 0 ? ByteBlock::kBytes : static_cast<size_t>(__builtin_ctzll(found));
+        at += plain;
+        out += plain;
+        if (found == 0) continue;
+      } else {
+        while (at != end_ && *at != '"' && *at != '\\') *out++ = *at++;
+      }
+      if (at == end_) {
+        sink_.Wrote(out);
+        return false;
+      }
+      if (*at == '"') {
+        sink_.Wrote(out);
+        *after = at + 1;
+        return true;
+      }
+      do {
+        const Escape escape = DecodeEscape(at, end_, out);
+        if (escape != Escape::kDone) {
+          sink_.Wrote(out);
+          return escape == Escape::kCut ? false : Fail(kBadEscape);
+        }
+      } while (at != end_ && *at == '\\' && out <= last_out);
+      run = at;
+    }
+    if (at - run < static_cast<ptrdiff_t>(PromptSink::kLong)) {
+      sink_.Wrote(out);
+      continue;
+    }
+    // A long one: it is hashed where it lies.
+    sink_.Wrote(out - (at - run));
+    at = FindByte<'"', '\\'>(at, end_);
+    sink_.Append(std::string_view(run, static_cast<size_t>(at - run)));
+  }
 }
 
 bool PromptWriter::Text(char kind, const char* at) {
@@ -162,8 +206,7 @@ bool PromptWriter::Prompt(const char* at) {
     if (*first == ']') return true;
     if (*first == '{') return Messages(at);
     if (*first != '"' && *first != '[') {
-      Mark('K');
-      return ForEach(at, [this](const char* each, const char** after) { return Json(each, after); });
+      return Tokens(at);
     }
     at = first;
   }
@@ -178,6 +221,26 @@ bool PromptWriter::Input(const char* at) { return *at == '"' ? MessageOf("user",
 void PromptWriter::PreviousResponse(std::string_view id) {
   Mark('R');
   sink_.Append(id);
+}
+
+bool PromptWriter::Tokens(const char* at) {
+  Mark('K');
+  ++at;
+  while (true) {
+    char* out = sink_.Room(PromptSink::kMaxRoom);
+    const char* const room_end = sink_.room_end() - 1;
+    TokenByte kind = TokenByte::kPart;
+    while (at != end_ && out != room_end) {
+      kind = kTokenBytes[static_cast<unsigned char>(*at)];
+      if (kind == TokenByte::kOther) break;
+      *out = *at++;
+      out += kind == TokenByte::kPart ? 1 : 0;
+    }
+    if (kind == TokenByte::kOther && *at == ']') *out++ = ',';
+    sink_.Wrote(out);
+    if (at == end_) return false;
+    if (kind == TokenByte::kOther) return *at == ']' || Fail("a token is not a number");
+  }
 }
 
 bool PromptWriter::Json(const char* at, const char** after) {
@@ -203,25 +266,27 @@ bool PromptWriter::Json(const char* at, const char** after) {
         --depth;
         break;
       case '"': {
-        const char* const behind = SkipString(at + 1, end_);
-        const char* const next = behind == nullptr ? end_ : SkipSpace(behind, end_);
-        const std::string_view raw(at + 1, static_cast<size_t>((behind == nullptr ? end_ : behind - 1) - (at + 1)));
-        constexpr std::string_view kNotPrompt = "cache_control";
-        if (next == end_ ? kNotPrompt.substr(0, raw.size()) == raw : *next == ':' && IsName(raw, kNotPrompt)) {
-          if (next == end_) return false;
-          at = SkipValue(SkipSpace(next + 1, end_), end_);
-          if (at == nullptr) return false;
-          continue;
+        // Not before it is known that it is no cache_control.
+        if (at + 1 == end_) return false;
+        if (at[1] == 'c' || at[1] == '\\') {
+          const char* const behind = SkipCacheControl(at);
+          if (behind == nullptr) return false;
+          if (behind != at) {
+            at = behind;
+            continue;
+          }
         }
+        const char* const name = at + 1;
         sink_.Append('"');
         if (!String(at, &at)) return false;
         sink_.Append(kMark);
-        if (depth != 0 && next != end_ && *next == ':' && IsMedia(raw)) {
-          at = SkipSpace(next + 1, end_);
-          if (at == end_) return false;
-          if (*at == '"' && !Digest(at, &at)) return false;
-        }
-        break;
+        if (depth == 0) break;
+        const std::string_view raw(name, static_cast<size_t>(at - 1 - name));
+        at = SkipSpace(at, end_);
+        if (at == end_ || *at != ':') continue;
+        at = SkipSpace(at + 1, end_);
+        if (at != end_ && *at == '"' && IsOneOf(raw, kMediaNames) && !Digest(at, &at)) return false;
+        continue;
       }
       default: {
         const char* const begin = at;
@@ -238,11 +303,21 @@ bool PromptWriter::Json(const char* at, const char** after) {
   }
 }
 
+const char* PromptWriter::SkipCacheControl(const char* at) const {
+  constexpr ptrdiff_t kLongestSpelling = 6 * kCacheControl[0].size() + 2;
+  const char* const behind = SkipString(at + 1, end_);
+  if (behind == nullptr) return end_ - at < kLongestSpelling ? nullptr : at;
+  if (!IsOneOf(std::string_view(at + 1, static_cast<size_t>(behind - 1 - (at + 1))), kCacheControl)) return at;
+  const char* const colon = SkipSpace(behind, end_);
+  if (colon == end_) return nullptr;
+  return *colon == ':' ? SkipValue(SkipSpace(colon + 1, end_), end_) : at;
+}
+
 bool PromptWriter::Digest(const char* at, const char** after) {
   *after = SkipString(at + 1, end_);
   if (*after == nullptr) return false;
   Digester digester;
-  if (!sink_.full() && !DecodeString(at + 1, *after - 1, false, digester)) return Fail(kBadEscape);
+  if (!sink_.full() && !DecodeString(at + 1, *after - 1, digester)) return Fail(kBadEscape);
   const uint64_t digest = XXH3_64bits_digest(&digester.state);
   std::array<char, 17> text;
   text[0] = '#';

@@ -46,7 +46,11 @@ class PromptWriter {
   bool Message(const char* at, const char** after);
   bool Content(const char* at);
   bool Block(const char* at, const char** after);
+  bool Tokens(const char* at);
   bool Json(const char* at, const char** after);
+  // Behind the member at `at`, within an object, if its name is cache_control; `at` if it isn't, null if that, or its
+  // end, isn't to be seen yet.
+  const char* SkipCacheControl(const char* at) const;
   bool Digest(const char* at, const char** after);
 
   const char* const end_;

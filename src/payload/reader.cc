@@ -128,12 +128,11 @@ class ShortText {
     if (text.find('\\') == std::string_view::npos) return true;
     if (text.size() > kMaxBytes) return false;
     decoded_.clear();
-    if (!internal::DecodeString(value + 1, after - 1, false, *this)) return false;
+    if (!internal::DecodeString(value + 1, after - 1, *this)) return false;
     text = decoded_;
     return true;
   }
 
-  void Append(char byte) { decoded_.push_back(byte); }
   void Append(std::string_view piece) { decoded_.append(piece); }
 
  private:

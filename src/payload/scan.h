@@ -44,15 +44,7 @@ inline const char* SkipSpace(const char* at, const char* end) {
 }
 
 // From behind the opening quote to behind the closing one; null if that isn't there.
-inline const char* SkipString(const char* at, const char* end) {
-  while (true) {
-    at = FindByte<'"', '\\'>(at, end);
-    if (at == end) return nullptr;
-    if (*at == '"') return at + 1;
-    if (end - at < 2) return nullptr;
-    at += 2;
-  }
-}
+const char* SkipString(const char* at, const char* end);
 
 // From a value's first byte to behind its last; null if that isn't there. Brackets are counted, not matched. A byte
 // that begins no value is taken for a value of no length.
@@ -86,8 +78,13 @@ struct Members {
       : extent(FindMembers(at, end, names.data(), kCount, values.data(), &after)) {}
 };
 
-// Whether `raw`, what stands between a string's quotes, is `name`, be it with escapes.
-bool IsName(std::string_view raw, std::string_view name);
+// Which of `names` `raw` is, what stands between a string's quotes, be it with escapes; `count` if none.
+size_t IndexOfName(std::string_view raw, const std::string_view* names, size_t count);
+
+template <size_t kCount>
+bool IsOneOf(std::string_view raw, const std::array<std::string_view, kCount>& names) {
+  return IndexOfName(raw, names.data(), kCount) != kCount;
+}
 
 }  // namespace prefixroute::internal
 
