@@ -9,6 +9,7 @@ needed=(
   g++ make cmake ninja-build pkg-config
   libabsl-dev libxxhash-dev                    # The library.
   libgtest-dev libgmock-dev libbenchmark-dev   # Its tests and benchmarks.
+  libsimdjson-dev                              # What the payload component is measured beside.
   luajit                                       # One of its tests.
   nginx nginx-dev                              # The nginx module and its tests.
   zlib1g-dev nlohmann-json3-dev                # prefixroute_replay, which reads traces.
