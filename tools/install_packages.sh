@@ -13,6 +13,7 @@ needed=(
   luajit                                       # One of its tests.
   nginx nginx-dev                              # The nginx module and its tests.
   zlib1g-dev nlohmann-json3-dev                # prefixroute_replay, which reads traces.
+  libboost-dev prometheus-cpp-dev              # The gateway.
   libboost-dev                                 # The example of an engine.
   "$@"
 )

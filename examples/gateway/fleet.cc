@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "fleet.h"
+
+#include <utility>
+
+#include "log.h"
+
+namespace gateway {
+namespace {
+
+const prometheus::Histogram::BucketBoundaries kFirstTokenSeconds = {0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
+                                                                    1,     2.5,  5,     10,   25,  60,   120};
+
+std::string Authority(const Address& address) {
+  const bool ipv6 = address.host.find(':') != std::string::npos;
+  const std::string host = ipv6 ? "[" + address.host + "]" : address.host;
+  return address.port == 80 ? host : host + ":" + std::to_string(address.port);
+}
+
+std::vector<prefixroute::Instance> Instances(const Config& config) {
+  std::vector<prefixroute::Instance> instances;
+  instances.reserve(config.instances.size());
+  for (const InstanceConfig& each : config.instances) instances.push_back(each.instance);
+  return instances;
+}
+
+}  // namespace
+
+Backend::Backend(std::string id, Address address)
+    : first_token(kFirstTokenSeconds),
+      id_(std::move(id)),
+      address_(std::move(address)),
+      authority_(Authority(address_)) {
+  error_code error;
+  const auto literal = asio::ip::make_address(address_.host, error);
+  if (!error) endpoints_.emplace_back(literal, address_.port);
+}
+
+std::vector<tcp::endpoint> Backend::endpoints() const {
+  const std::lock_guard lock(mutex_);
+  return endpoints_;
+}
+
+void Backend::SetEndpoints(std::vector<tcp::endpoint> endpoints) {
+  const std::lock_guard lock(mutex_);
+  endpoints_ = std::move(endpoints);
+}
+
+absl::StatusOr<std::unique_ptr<Fleet>> Fleet::Create(const Config& config) {
+  auto router = prefixroute::Router::Create(config.router, {});
+  if (!router.ok()) return router.status();
+  std::unique_ptr<Fleet> fleet(new Fleet(*std::move(router)));
+  if (absl::Status status = fleet->Apply(config); !status.ok()) return status;
+  return fleet;
+}
+
+absl::Status Fleet::Apply(const Config& config) {
+  const std::lock_guard change(change_);
+  const std::shared_ptr<const Snapshot> old = snapshot();
+  auto fresh = std::make_shared<Snapshot>();
+  fresh->config = config;
+  for (const InstanceConfig& each : config.instances) {
+    const std::string& id = each.instance.id;
+    std::shared_ptr<Backend> backend;
+    if (old != nullptr) {
+      const auto found = old->by_id.find(id);
+      if (found != old->by_id.end() && found->second->authority() == Backend(id, each.address).authority()) {
+        backend = found->second;
+      }
+    }
+    if (backend == nullptr) backend = std::make_shared<Backend>(id, each.address);
+    fresh->backends.push_back(backend);
+    fresh->by_id.emplace(id, backend);
+  }
+  if (old != nullptr) {
+    for (const std::shared_ptr<Backend>& backend : old->backends) fresh->by_id.emplace(backend->id(), backend);
+  }
+
+  const prefixroute::RouterOptions before = router_->options();
+  if (absl::Status status = router_->SetOptions(config.router); !status.ok()) return status;
+  {
+    // Before the router can choose a new one.
+    const std::lock_guard lock(mutex_);
+    snapshot_ = fresh;
+  }
+  if (absl::Status status = router_->SetInstances(Instances(config)); !status.ok()) {
+    const std::lock_guard lock(mutex_);
+    snapshot_ = old;
+    status.Update(router_->SetOptions(before));
+    return status;
+  }
+  for (size_t i = 0; i < config.instances.size(); ++i) {
+    Backend& backend = *fresh->backends[i];
+    backend.draining_ = config.instances[i].draining;
+    (void)router_->SetDraining(backend.id(), backend.draining_ || backend.failing_);
+  }
+  return absl::OkStatus();
+}
+
+std::shared_ptr<const Fleet::Snapshot> Fleet::snapshot() const {
+  const std::lock_guard lock(mutex_);
+  return snapshot_;
+}
+
+void Fleet::RequestSucceeded(Backend& backend) {
+  // Mostly they are 0 and false: reading alone leaves the cache line with everybody.
+  if (backend.failed_requests_.load() != 0) backend.failed_requests_ = 0;
+  if (backend.refused_.load() && backend.refused_.exchange(false)) Restarted(backend);
+}
+
+void Fleet::RequestFailed(Backend& backend, bool refused) {
+  backend.failures.Increment();
+  if (refused) backend.refused_ = true;
+  if (++backend.failed_requests_ >= snapshot()->config.health.failures) SetFailing(backend, true);
+}
+
+void Fleet::CheckSucceeded(Backend& backend) {
+  backend.failed_checks_ = 0;
+  if (backend.refused_.exchange(false)) Restarted(backend);
+  SetFailing(backend, false);
+}
+
+void Fleet::CheckFailed(Backend& backend, bool refused) {
+  if (refused) backend.refused_ = true;
+  if (++backend.failed_checks_ >= snapshot()->config.health.failures) SetFailing(backend, true);
+}
+
+void Fleet::ReportStart(Backend& backend, double seconds) {
+  const double before = backend.started_.exchange(seconds);
+  if (before != 0 && before != seconds) Restarted(backend);
+}
+
+void Fleet::SetFailing(Backend& backend, bool failing) {
+  const std::lock_guard change(change_);
+  if (backend.failing_ == failing) return;
+  backend.failing_ = failing;
+  if (!failing) backend.failed_requests_ = 0;
+  Log("instance %s %s", backend.id(), failing ? "fails: it gets no new requests" : "is well again");
+  // Not found: it is of a config past.
+  (void)router_->SetDraining(backend.id(), backend.draining_ || failing);
+}
+
+void Fleet::Restarted(const Backend& backend) {
+  Log("instance %s was restarted: its cache is taken for empty", backend.id());
+  (void)router_->ForgetCache(backend.id());
+}
+
+}  // namespace gateway

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The instances: the router that chooses among them, and what the gateway knows of each. Thread-safe.
+
+#ifndef PREFIXROUTE_EXAMPLES_GATEWAY_FLEET_H_
+#define PREFIXROUTE_EXAMPLES_GATEWAY_FLEET_H_
+
+#include <prometheus/counter.h>
+#include <prometheus/histogram.h>
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "config.h"
+#include "net.h"
+#include "prefixroute/router.h"
+
+namespace gateway {
+
+// One instance at one address. Lives as long as a request to it, also when the config has dropped it.
+class Backend {
+ public:
+  Backend(std::string id, Address address);
+
+  const std::string& id() const { return id_; }
+  const Address& address() const { return address_; }
+  // As in a Host header.
+  const std::string& authority() const { return authority_; }
+
+  // Where it is, as last resolved; empty: not yet.
+  std::vector<tcp::endpoint> endpoints() const;
+  void SetEndpoints(std::vector<tcp::endpoint> endpoints);
+
+  // Seconds from a request's last byte to its first token.
+  prometheus::Histogram first_token;
+  prometheus::Counter failures;
+
+ private:
+  friend class Fleet;
+  const std::string id_;
+  const Address address_;
+  const std::string authority_;
+  mutable std::mutex mutex_;
+  std::vector<tcp::endpoint> endpoints_;
+
+  std::atomic<uint32_t> failed_requests_ = 0;  // In a row.
+  std::atomic<uint32_t> failed_checks_ = 0;    // In a row.
+  std::atomic<bool> refused_ = false;          // Took no connection, lately: it may have been restarted.
+  std::atomic<double> started_ = 0;            // When its process started, as it says itself.
+  bool draining_ = false;                      // By the config. Both under the fleet's mutex.
+  bool failing_ = false;
+};
+
+class Fleet {
+ public:
+  // The config and the instances at one time.
+  struct Snapshot {
+    Config config;
+    std::vector<std::shared_ptr<Backend>> backends;
+    // Also those that the config before had: the router may have chosen one a moment ago.
+    std::map<std::string, std::shared_ptr<Backend>, std::less<>> by_id;
+  };
+
+  static absl::StatusOr<std::unique_ptr<Fleet>> Create(const Config& config);
+
+  // Changes everything that can change while the gateway runs, or nothing.
+  absl::Status Apply(const Config& config);
+
+  std::shared_ptr<const Snapshot> snapshot() const;
+  prefixroute::Router& router() const { return *router_; }
+
+  // What requests and checks have seen. `refused`: it took no connection.
+  void RequestSucceeded(Backend& backend);
+  void RequestFailed(Backend& backend, bool refused);
+  void CheckSucceeded(Backend& backend);
+  void CheckFailed(Backend& backend, bool refused);
+  void ReportStart(Backend& backend, double seconds);
+
+ private:
+  explicit Fleet(std::unique_ptr<prefixroute::Router> router) : router_(std::move(router)) {}
+  void SetFailing(Backend& backend, bool failing);
+  void Restarted(const Backend& backend);
+
+  const std::unique_ptr<prefixroute::Router> router_;
+  std::mutex change_;  // Held for changes of the fleet and of who drains.
+  mutable std::mutex mutex_;
+  std::shared_ptr<const Snapshot> snapshot_;
+};
+
+}  // namespace gateway
+
+#endif  // PREFIXROUTE_EXAMPLES_GATEWAY_FLEET_H_

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the gateway counts beside what the router counts, and all of it in Prometheus' text form. Thread-safe.
+
+#ifndef PREFIXROUTE_EXAMPLES_GATEWAY_METRICS_H_
+#define PREFIXROUTE_EXAMPLES_GATEWAY_METRICS_H_
+
+#include <prometheus/counter.h>
+#include <prometheus/histogram.h>
+
+#include <string>
+
+#include "fleet.h"
+
+namespace gateway {
+
+struct Metrics {
+  Metrics();
+
+  prometheus::Histogram routing;  // Seconds from a body complete to the instance known.
+  prometheus::Counter requests;   // That were to go to an instance.
+  prometheus::Counter retries;    // Of those, tries after the first.
+  prometheus::Counter client_losses;
+  prometheus::Counter unserved;        // No try succeeded.
+  prometheus::Counter broken_answers;  // The instance failed when a part of its answer had been passed on.
+  prometheus::Counter timeouts;        // No byte of an answer in time.
+};
+
+std::string MetricsText(const Metrics& metrics, const Fleet& fleet);
+
+}  // namespace gateway
+
+#endif  // PREFIXROUTE_EXAMPLES_GATEWAY_METRICS_H_

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Boost's names, as the gateway writes them.
+
+#ifndef PREFIXROUTE_EXAMPLES_GATEWAY_NET_H_
+#define PREFIXROUTE_EXAMPLES_GATEWAY_NET_H_
+
+// Boost 1.74 uses std::exchange without including it.
+#include <utility>
+//
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/connect.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http.hpp>
+
+namespace gateway {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+template <typename T>
+using Awaitable = asio::awaitable<T>;
+
+// For an asynchronous call that is to leave its error there, in place of throwing it.
+inline auto Into(error_code& error) { return asio::redirect_error(asio::use_awaitable, error); }
+
+// Boost's string_view is none of the standard's.
+inline std::string_view View(beast::string_view text) { return {text.data(), text.size()}; }
+
+}  // namespace gateway
+
+#endif  // PREFIXROUTE_EXAMPLES_GATEWAY_NET_H_

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "poller.h"
+
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "engine_load.h"
+#include "upstream.h"
+
+namespace gateway {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr size_t kMaxBodyBytes = 4 << 20;
+
+}  // namespace
+
+void Poller::Start() {
+  asio::co_spawn(context_, PollHealth(), asio::detached);
+  asio::co_spawn(context_, PollLoad(), asio::detached);
+}
+
+Awaitable<void> Poller::PollHealth() {
+  for (;;) {
+    ForEach(&Poller::CheckHealth, checked_);
+    co_await Sleep(fleet_.snapshot()->config.health.interval);
+  }
+}
+
+Awaitable<void> Poller::PollLoad() {
+  for (;;) {
+    const auto snapshot = fleet_.snapshot();
+    if (snapshot->config.load.source == LoadSource::kMetrics) ForEach(&Poller::AskLoad, asked_);
+    co_await Sleep(snapshot->config.load.interval);
+  }
+}
+
+Awaitable<void> Poller::Sleep(std::chrono::milliseconds time) {
+  asio::steady_timer timer(context_, time);
+  co_await timer.async_wait(asio::use_awaitable);
+}
+
+void Poller::ForEach(Job job, std::set<const Backend*>& running) {
+  const auto snapshot = fleet_.snapshot();
+  for (const std::shared_ptr<Backend>& backend : snapshot->backends) {
+    if (!running.insert(backend.get()).second) continue;
+    asio::co_spawn(context_, (this->*job)(backend, snapshot->config),
+                   [&running, backend](std::exception_ptr) { running.erase(backend.get()); });
+  }
+}
+
+Awaitable<void> Poller::CheckHealth(std::shared_ptr<Backend> backend, Config config) {
+  co_await Resolve(*backend);
+  Answer answer = co_await Get(*backend, config.health.path, config.health.timeout);
+  if (!answer.error && answer.status < 400) {
+    fleet_.CheckSucceeded(*backend);
+  } else {
+    fleet_.CheckFailed(*backend, !answer.connected);
+  }
+}
+
+Awaitable<void> Poller::AskLoad(std::shared_ptr<Backend> backend, Config config) {
+  const Answer answer = co_await Get(*backend, config.load.path, config.health.timeout);
+  EngineMetrics metrics;
+  if (!answer.error && answer.status == 200) metrics = ParseEngineMetrics(answer.body);
+  // Of one that says nothing we know nothing, and what it said before is old.
+  (void)fleet_.router().ReportLoad(backend->id(), metrics.load.value_or(prefixroute::EngineLoad()));
+  if (metrics.process_start_seconds) fleet_.ReportStart(*backend, *metrics.process_start_seconds);
+}
+
+Awaitable<void> Poller::Resolve(Backend& backend) {
+  error_code error;
+  (void)asio::ip::make_address(backend.address().host, error);
+  if (!error) co_return;  // It is an address, which needs none.
+  tcp::resolver resolver(context_);
+  const auto results =
+      co_await resolver.async_resolve(backend.address().host, std::to_string(backend.address().port), Into(error));
+  if (error) co_return;
+  std::vector<tcp::endpoint> endpoints;
+  for (const auto& result : results) endpoints.push_back(result.endpoint());
+  backend.SetEndpoints(std::move(endpoints));
+}
+
+Awaitable<Poller::Answer> Poller::Get(const Backend& backend, std::string path, std::chrono::milliseconds timeout) {
+  const auto deadline = Clock::now() + timeout;
+  Answer answer;
+  Upstream upstream(context_);
+  answer.error = co_await upstream.Connect(backend, deadline);
+  answer.connected = !answer.error;
+  if (answer.error || path.empty()) co_return answer;
+  const std::string head = absl::StrFormat("GET %s HTTP/1.1\r\nHost: %s\r\nAccept: */*\r\nConnection: close\r\n\r\n",
+                                           path, backend.authority());
+  answer.error = co_await upstream.Exchange(head, "", false, deadline);
+  if (answer.error) co_return answer;
+  answer.status = upstream.answer().result_int();
+  do {
+    answer.body += co_await upstream.ReadPiece(answer.error, deadline);
+  } while (!answer.error && !upstream.done() && answer.body.size() < kMaxBodyBytes);
+  co_return answer;
+}
+
+}  // namespace gateway

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Asks the instances, every few seconds, whether they are well and how busy they are, and resolves their names.
+
+#ifndef PREFIXROUTE_EXAMPLES_GATEWAY_POLLER_H_
+#define PREFIXROUTE_EXAMPLES_GATEWAY_POLLER_H_
+
+#include <memory>
+#include <set>
+#include <string>
+
+#include "fleet.h"
+#include "net.h"
+
+namespace gateway {
+
+class Poller {
+ public:
+  // Both must outlive what runs in the context.
+  Poller(asio::io_context& context, Fleet& fleet) : context_(context), fleet_(fleet) {}
+
+  void Start();
+
+ private:
+  using Job = Awaitable<void> (Poller::*)(std::shared_ptr<Backend>, Config);
+
+  struct Answer {
+    error_code error;
+    bool connected = false;
+    unsigned status = 0;
+    std::string body;
+  };
+
+  Awaitable<void> PollHealth();
+  Awaitable<void> PollLoad();
+  Awaitable<void> CheckHealth(std::shared_ptr<Backend> backend, Config config);
+  Awaitable<void> AskLoad(std::shared_ptr<Backend> backend, Config config);
+  Awaitable<void> Resolve(Backend& backend);
+  Awaitable<Answer> Get(const Backend& backend, std::string path, std::chrono::milliseconds timeout);
+  Awaitable<void> Sleep(std::chrono::milliseconds time);
+  // For each instance, unless the same job for it still runs.
+  void ForEach(Job job, std::set<const Backend*>& running);
+
+  asio::io_context& context_;
+  Fleet& fleet_;
+  std::set<const Backend*> checked_;
+  std::set<const Backend*> asked_;
+};
+
+}  // namespace gateway
+
+#endif  // PREFIXROUTE_EXAMPLES_GATEWAY_POLLER_H_

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "session.h"
+
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_format.h"
+#include "engine_load.h"
+#include "heads.h"
+#include "usage_scanner.h"
+#include "worker.h"
+
+namespace gateway {
+namespace {
+
+// After a refusal, for the client to read it before its connection is reset.
+constexpr std::chrono::seconds kLinger{2};
+
+double SecondsSince(std::chrono::steady_clock::time_point then) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
+}
+
+// Whether the instance has not begun to work on the request, and another may.
+bool IsForOthers(http::status status) {
+  return status == http::status::bad_gateway || status == http::status::service_unavailable;
+}
+
+bool HasNoBody(const Manner& manner, http::status status) {
+  return manner.head || status == http::status::no_content || status == http::status::not_modified;
+}
+
+}  // namespace
+
+Session::Session(Worker& worker, tcp::socket socket, bool admin)
+    : worker_(worker), stream_(std::move(socket)), admin_(admin) {
+  worker_.Add(this);
+  error_code ignored;
+  stream_.socket().set_option(tcp::no_delay(true), ignored);
+  stream_.socket().set_option(asio::socket_base::keep_alive(true), ignored);
+  address_ = stream_.socket().remote_endpoint(ignored).address().to_string();
+}
+
+Session::~Session() { worker_.Remove(this); }
+
+void Session::Start() {
+  asio::co_spawn(
+      stream_.get_executor(), [self = shared_from_this()] { return self->Run(); }, asio::detached);
+}
+
+void Session::CloseIfIdle() {
+  if (idle_) stream_.close();
+}
+
+void Session::Abort() {
+  stream_.close();
+  if (upstream_ != nullptr) upstream_->Close();
+  lost_ = true;
+}
+
+Awaitable<void> Session::Run() {
+  do {
+    Parser parser;
+    manner_ = Manner();
+    if (!co_await ReadRequest(parser)) co_return;
+    Request request = parser.release();
+    co_await Answer(request);
+    // A large request leaves a large buffer behind.
+    if (buffer_.size() == 0) buffer_.shrink_to_fit();
+  } while (manner_.keep_alive);
+}
+
+Awaitable<bool> Session::ReadRequest(Parser& parser) {
+  snapshot_ = worker_.fleet().snapshot();
+  const Config& config = snapshot_->config;
+  parser.header_limit(config.limits.header_bytes);
+  parser.body_limit(config.limits.body_bytes);
+  error_code error;
+  if (buffer_.size() == 0) {
+    idle_ = true;
+    stream_.expires_after(config.timeouts.keep_alive);
+    const size_t bytes = co_await stream_.async_read_some(buffer_.prepare(4'096), Into(error));
+    buffer_.commit(bytes);
+    idle_ = false;
+    if (error) co_return false;
+  }
+  stream_.expires_after(config.timeouts.header);
+  co_await http::async_read_header(stream_, buffer_, parser, Into(error));
+  if (!error) {
+    manner_ = MannerOf(parser.get());
+    if (const auto objection = CheckRequest(parser.get())) {
+      co_await Refuse(objection->status, objection->message);
+      co_return false;
+    }
+    stream_.expires_after(config.timeouts.body);
+    if (!parser.is_done() && buffer_.size() == 0 && !parser.get()[http::field::expect].empty() && !manner_.http_1_0) {
+      constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+      co_await asio::async_write(stream_, asio::buffer(kContinue), Into(error));
+    }
+    if (!error) co_await http::async_read(stream_, buffer_, parser, Into(error));
+  }
+  if (error == http::error::header_limit) {
+    co_await Refuse(http::status::request_header_fields_too_large, "the header is too large");
+  } else if (error == http::error::body_limit) {
+    co_await Refuse(http::status::payload_too_large, "the body is too large");
+  } else if (error && error.category() == http::make_error_code(http::error::bad_method).category() &&
+             error != http::error::end_of_stream && error != http::error::partial_message) {
+    co_await Refuse(http::status::bad_request, "not HTTP");
+  }
+  if (error) co_return false;
+  manner_.keep_alive = parser.get().keep_alive() && !worker_.draining();
+  co_return true;
+}
+
+Awaitable<void> Session::Refuse(http::status status, std::string_view message) {
+  manner_.keep_alive = false;
+  const std::string answer = ErrorAnswer(manner_, status, message);
+  if (!co_await Write(asio::buffer(answer))) co_return;
+  error_code error;
+  stream_.socket().shutdown(tcp::socket::shutdown_send, error);
+  stream_.expires_after(kLinger);
+  buffer_.consume(buffer_.size());
+  while (!error) (void)co_await stream_.async_read_some(buffer_.prepare(4'096), Into(error));
+}
+
+template <typename Buffers>
+Awaitable<bool> Session::Write(const Buffers& buffers) {
+  error_code error;
+  stream_.expires_after(snapshot_->config.timeouts.write);
+  co_await asio::async_write(stream_, buffers, Into(error));
+  co_return !error;
+}
+
+Awaitable<void> Session::Answer(Request& request) {
+  const std::string_view target = View(request.target());
+  const std::string_view path = target.substr(0, target.find('?'));
+  std::string answer;
+  if (admin_ || !snapshot_->config.admin) answer = LocalAnswer(path);
+  if (answer.empty()) {
+    co_await Forward(request);
+  } else if (!co_await Write(asio::buffer(answer))) {
+    manner_.keep_alive = false;
+  }
+}
+
+std::string Session::LocalAnswer(std::string_view path) {
+  if (path == "/metrics") {
+    return PlainAnswer(manner_, http::status::ok, "text/plain; version=0.0.4",
+                       MetricsText(worker_.metrics(), worker_.fleet()));
+  }
+  if (path == "/healthz") {
+    bool well = false;
+    for (const auto& each : worker_.fleet().router().Stats().instances) well |= !each.draining && each.weight > 0;
+    if (worker_.draining() || !well) {
+      return PlainAnswer(manner_, http::status::service_unavailable, "text/plain",
+                         well ? "ending\n" : "no instance is well\n");
+    }
+    return PlainAnswer(manner_, http::status::ok, "text/plain", "ok\n");
+  }
+  if (admin_) return ErrorAnswer(manner_, http::status::not_found, "only /metrics and /healthz are here");
+  return "";
+}
+
+Awaitable<void> Session::Forward(Request& request) {
+  Metrics& metrics = worker_.metrics();
+  metrics.requests.Increment();
+  Passage passage{request, Clock::now(), snapshot_, {}, nullptr};
+  // What is read is good until another session on this thread reads.
+  std::optional<prefixroute::PrefixKey> key;
+  if (!request.body().empty()) {
+    key = worker_.reader(snapshot_->config.router.max_prefix_bytes).Read(request.body()).key;
+  }
+
+  Watch();
+  std::vector<std::shared_ptr<Backend>> tried;
+  std::vector<std::string_view> exclude;
+  http::status status = http::status::service_unavailable;
+  const char* message = "no instance could serve the request";
+  while (tried.size() < snapshot_->config.limits.tries) {
+    prefixroute::Request route;
+    if (key) route.key = &*key;
+    route.exclude = exclude;
+    absl::StatusOr<prefixroute::Lease> lease = worker_.fleet().router().Acquire(route);
+    if (!lease.ok()) {
+      if (absl::IsResourceExhausted(lease.status())) {
+        status = http::status::too_many_requests;
+        message = "every instance is at its limit";
+      }
+      break;
+    }
+    passage.lease = *std::move(lease);
+    const auto snapshot = worker_.fleet().snapshot();
+    const auto found = snapshot->by_id.find(passage.lease.id());
+    if (found == snapshot->by_id.end()) continue;  // Gone by two reloads within this moment.
+    passage.backend = found->second;
+    if (tried.empty()) {
+      metrics.routing.Observe(SecondsSince(passage.complete));
+    } else {
+      metrics.retries.Increment();
+    }
+
+    const Outcome outcome = co_await Try(passage);
+    passage.lease.Finish();
+    upstream_.reset();
+    if (outcome == Outcome::kFailed) {
+      tried.push_back(passage.backend);
+      exclude.push_back(passage.backend->id());
+      continue;
+    }
+    if (outcome == Outcome::kTimedOut) {
+      metrics.timeouts.Increment();
+      status = http::status::gateway_timeout;
+      message = "the instance did not answer in time";
+      break;
+    }
+    if (outcome == Outcome::kClientLost) metrics.client_losses.Increment();
+    if (outcome == Outcome::kBroken) metrics.broken_answers.Increment();
+    if (outcome != Outcome::kAnswered) manner_.keep_alive = false;
+    Unwatch();
+    co_return;
+  }
+  Unwatch();
+  metrics.unserved.Increment();
+  const std::string answer = ErrorAnswer(manner_, status, message);
+  if (!co_await Write(asio::buffer(answer))) manner_.keep_alive = false;
+}
+
+Awaitable<Session::Outcome> Session::Try(Passage& passage) {
+  Fleet& fleet = worker_.fleet();
+  const Config& config = passage.snapshot->config;
+  const std::string head = RequestHead(
+      passage.request,
+      {passage.backend->authority(), address_, passage.request.body().size(), config.load.source == LoadSource::kOrca});
+  for (bool pooled = true;; pooled = false) {
+    upstream_ = pooled ? worker_.pool().Take(*passage.backend) : nullptr;
+    const bool reused = upstream_ != nullptr;
+    error_code error;
+    if (!reused) {
+      upstream_ = std::make_unique<Upstream>(worker_.context());
+      error = co_await upstream_->Connect(*passage.backend, Clock::now() + config.timeouts.connect);
+      if (error && !lost_) {
+        fleet.RequestFailed(*passage.backend, true);
+        co_return Outcome::kFailed;
+      }
+    }
+    // Nothing is passed on before the body begins: till then another instance may serve.
+    const auto deadline = Clock::now() + config.timeouts.first_byte;
+    std::string_view piece;
+    if (!lost_) error = co_await upstream_->Exchange(head, passage.request.body(), manner_.head, deadline);
+    if (!lost_ && !error) piece = co_await upstream_->ReadPiece(error, deadline);
+    if (lost_) co_return Outcome::kClientLost;
+    // An engine may close a connection that was idle just as we send.
+    if (error && reused && !upstream_->answered()) continue;
+    if (error || IsForOthers(upstream_->answer().result())) {
+      fleet.RequestFailed(*passage.backend, false);
+      co_return error == beast::error::timeout ? Outcome::kTimedOut : Outcome::kFailed;
+    }
+    fleet.RequestSucceeded(*passage.backend);
+    co_return co_await Relay(passage, piece);
+  }
+}
+
+std::string Session::AnswerHeadFor(const Passage& passage, bool chunked) const {
+  const Config& config = passage.snapshot->config;
+  std::string head = AnswerHead(upstream_->answer(), config.load.source == LoadSource::kOrca);
+  if (config.decision_headers) {
+    absl::StrAppendFormat(&head, "X-Prefixroute-Instance: %s\r\nX-Prefixroute-Reason: %s\r\n", passage.backend->id(),
+                          prefixroute::ReasonName(passage.lease.decision().reason));
+  }
+  if (chunked) {
+    head += "Transfer-Encoding: chunked\r\n";
+  } else if (const auto length = upstream_->content_length()) {
+    absl::StrAppendFormat(&head, "Content-Length: %d\r\n", *length);
+  }
+  if (!manner_.keep_alive) {
+    head += "Connection: close\r\n";
+  } else if (manner_.http_1_0) {
+    head += "Connection: keep-alive\r\n";
+  }
+  return head + "\r\n";
+}
+
+Awaitable<Session::Outcome> Session::Relay(Passage& passage, std::string_view piece) {
+  const Config& config = passage.snapshot->config;
+  const http::response_header<>& answer = upstream_->answer();
+  if (config.load.source == LoadSource::kOrca) {
+    if (const auto load = ParseOrca(View(answer["endpoint-load-metrics"]))) {
+      (void)worker_.fleet().router().ReportLoad(passage.backend->id(), *load);
+    }
+  }
+  const std::string_view type = View(answer[http::field::content_type]);
+  const bool events = type.find("text/event-stream") != std::string_view::npos;
+  const bool scanned = events || type.find("json") != std::string_view::npos;
+  const bool counted = passage.request.method() == http::verb::post && answer.result_int() < 300;
+  const bool no_body = HasNoBody(manner_, answer.result());
+  const bool chunked = !no_body && !upstream_->content_length() && !manner_.http_1_0;
+  // Where neither tells its length, the body ends with the connection.
+  const bool until_close = !no_body && !upstream_->content_length() && !chunked;
+  manner_.keep_alive = manner_.keep_alive && !until_close && !worker_.draining();
+  std::string head = AnswerHeadFor(passage, chunked);
+  passage.request.body() = std::string();  // Nobody needs it again; a stream may be long.
+
+  UsageScanner scanner;
+  bool begun = false;
+  for (;;) {
+    const bool last = upstream_->done();
+    if (scanned) scanner.Scan(piece);
+    // Engines may keep a stream alive by comments before the first event.
+    if (!begun && !piece.empty() && (!events || piece.find("data:") != std::string_view::npos)) {
+      begun = true;
+      passage.lease.FirstToken();
+      if (counted) passage.backend->first_token.Observe(SecondsSince(passage.complete));
+    }
+    if (last) {
+      if (const auto usage = scanner.usage()) {
+        passage.lease.ReportCachedTokens(usage->cached_tokens, usage->prompt_tokens);
+      }
+      passage.lease.Finish();
+    }
+
+    std::array<char, 20> size;
+    std::string_view chunk_begin;
+    std::string_view chunk_end;
+    if (chunked && !piece.empty()) {
+      chunk_begin = {size.data(),
+                     static_cast<size_t>(absl::SNPrintF(size.data(), size.size(), "%x\r\n", piece.size()))};
+      chunk_end = last ? "\r\n0\r\n\r\n" : "\r\n";
+    } else if (chunked && last) {
+      chunk_end = "0\r\n\r\n";
+    }
+    const std::array<asio::const_buffer, 4> buffers{asio::buffer(head), asio::buffer(chunk_begin), asio::buffer(piece),
+                                                    asio::buffer(chunk_end)};
+    const bool taken = co_await Write(buffers);
+    head.clear();
+    if (last && upstream_->reusable()) worker_.pool().Put(passage.backend, std::move(upstream_));
+    if (!taken) co_return Outcome::kClientLost;
+    if (last) co_return Outcome::kAnswered;
+
+    error_code error;
+    piece = co_await upstream_->ReadPiece(error, Clock::now() + config.timeouts.stall);
+    if (lost_) co_return Outcome::kClientLost;
+    if (error) {
+      worker_.fleet().RequestFailed(*passage.backend, false);
+      co_return Outcome::kBroken;
+    }
+  }
+}
+
+void Session::Watch() {
+  stream_.socket().async_wait(
+      tcp::socket::wait_read, [self = shared_from_this(), watch = ++watches_](error_code error) {
+        if (error || watch != self->watches_) return;
+        char byte;
+        const auto got = ::recv(self->stream_.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+        if (got > 0) return;  // The next request; whether the client goes, we hear in writing.
+        if (got < 0 && errno == EAGAIN) return self->Watch();
+        self->ClientLost();
+      });
+}
+
+void Session::Unwatch() {
+  ++watches_;
+  error_code ignored;
+  stream_.socket().cancel(ignored);
+}
+
+void Session::ClientLost() {
+  lost_ = true;
+  if (upstream_ != nullptr) upstream_->Close();
+}
+
+}  // namespace gateway

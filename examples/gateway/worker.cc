@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "worker.h"
+
+#include <utility>
+
+#include "log.h"
+#include "session.h"
+
+namespace gateway {
+namespace {
+
+// Clients that have just sent a request, or are about to, get their answer when the gateway drains.
+constexpr std::chrono::milliseconds kGrace{200};
+constexpr std::chrono::seconds kSweepInterval{1};
+// Nothing can be accepted: no file descriptor is left, say.
+constexpr std::chrono::milliseconds kAcceptAgain{50};
+
+using ReusePort = asio::detail::socket_option::boolean<SOL_SOCKET, SO_REUSEPORT>;
+
+}  // namespace
+
+error_code Worker::Listen(const tcp::endpoint& endpoint, bool admin) {
+  auto listener = std::make_unique<Listener>(Listener{tcp::acceptor(context_), admin});
+  tcp::acceptor& acceptor = listener->acceptor;
+  error_code error;
+  acceptor.open(endpoint.protocol(), error);
+  if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+  if (!error && !admin) acceptor.set_option(ReusePort(true), error);
+  if (!error) acceptor.bind(endpoint, error);
+  if (!error) acceptor.listen(4'096, error);
+  if (!error) listeners_.push_back(std::move(listener));
+  return error;
+}
+
+void Worker::Run() {
+  for (const auto& listener : listeners_) {
+    asio::co_spawn(context_, Accept(*listener), asio::detached);
+  }
+  asio::co_spawn(context_, Sweep(), asio::detached);
+  context_.run();
+  pool_.Clear();
+}
+
+Awaitable<void> Worker::Accept(Listener& listener) {
+  while (listener.acceptor.is_open()) {
+    error_code error;
+    tcp::socket socket(context_);
+    co_await listener.acceptor.async_accept(socket, Into(error));
+    if (!error) {
+      Start(std::move(socket), listener.admin);
+    } else if (listener.acceptor.is_open() && error != asio::error::connection_aborted) {
+      asio::steady_timer wait(context_, kAcceptAgain);
+      co_await wait.async_wait(Into(error));
+    }
+  }
+}
+
+void Worker::Start(tcp::socket socket, bool admin) {
+  std::make_shared<Session>(*this, std::move(socket), admin)->Start();
+}
+
+Awaitable<void> Worker::Sweep() {
+  while (!draining_) {
+    pool_.Sweep();
+    sweeping_.expires_after(kSweepInterval);
+    error_code error;
+    co_await sweeping_.async_wait(Into(error));
+  }
+}
+
+void Worker::Drain() {
+  asio::post(context_, [this] {
+    draining_ = true;
+    for (const auto& listener : listeners_) {
+      // What the system has accepted for us already would be reset.
+      error_code error;
+      listener->acceptor.non_blocking(true, error);
+      while (!error) {
+        tcp::socket socket(context_);
+        listener->acceptor.accept(socket, error);
+        if (!error) Start(std::move(socket), listener->admin);
+      }
+      listener->acceptor.close(error);
+    }
+    sweeping_.expires_after(kGrace);
+    sweeping_.async_wait([this](error_code) {
+      // Sessions that end by this take themselves out.
+      const std::unordered_set<Session*> sessions = sessions_;
+      for (Session* session : sessions) session->CloseIfIdle();
+    });
+  });
+}
+
+void Worker::Abort() {
+  asio::post(context_, [this] {
+    const std::unordered_set<Session*> sessions = sessions_;
+    for (Session* session : sessions) session->Abort();
+  });
+}
+
+prefixroute::PayloadReader& Worker::reader(uint64_t max_prefix_bytes) {
+  if (max_prefix_bytes != max_prefix_bytes_) {
+    reader_ = prefixroute::PayloadReader(max_prefix_bytes);
+    max_prefix_bytes_ = max_prefix_bytes;
+  }
+  return reader_;
+}
+
+}  // namespace gateway
