@@ -12,9 +12,10 @@ needed=(
   libsimdjson-dev                              # What the payload component is measured beside.
   luajit                                       # One of its tests.
   nginx nginx-dev                              # The nginx module and its tests.
+  libnginx-mod-http-lua lua-resty-core haproxy # The examples of OpenResty and HAProxy.
   zlib1g-dev nlohmann-json3-dev                # prefixroute_replay, which reads traces.
-  libboost-dev prometheus-cpp-dev              # The gateway.
-  libboost-dev                                 # The example of an engine.
+  libboost-dev                                 # The examples of an engine and of a gateway.
+  prometheus-cpp-dev                           # The gateway.
   "$@"
 )
 
@@ -41,7 +42,7 @@ fi
 
 # Debian starts a service as it installs it, but nobody asked for a web server on port 80.
 policy=/usr/sbin/policy-rc.d
-if [[ " ${missing[*]} " == *" nginx "* ]] && [ ! -e "$policy" ]; then
+if [ ! -e "$policy" ]; then
   printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee "$policy" >/dev/null
   "${as_root[@]}" chmod +x "$policy"
   trap '"${as_root[@]}" rm -f "$policy"' EXIT

@@ -77,7 +77,12 @@ std::optional<Objection> CheckRequest(const http::request_header<>& request) {
   }
   const size_t hosts = Count(request, http::field::host);
   if (hosts > 1 || (hosts == 0 && request.version() == 11)) return Objection{status::bad_request, "not one Host"};
-  if (Count(request, http::field::content_length) > 1) return Objection{status::bad_request, "two Content-Length"};
+  // The parser takes lists of equal lengths for one.
+  const std::string_view length = View(request[http::field::content_length]);
+  if (Count(request, http::field::content_length) > 1 ||
+      length.find_first_not_of("0123456789") != std::string_view::npos) {
+    return Objection{status::bad_request, "not one Content-Length"};
+  }
   if (request.method() == http::verb::connect || request.method() == http::verb::trace) {
     return Objection{status::method_not_allowed, "no such method here"};
   }

@@ -43,8 +43,8 @@ absl::StatusOr<tcp::endpoint> Resolve(asio::io_context& context, const Address& 
 }
 
 std::string Text(const tcp::endpoint& endpoint) {
-  const std::string address = endpoint.address().to_string();
-  return absl::StrFormat(endpoint.address().is_v6() ? "[%s]:%d" : "%s:%d", address, endpoint.port());
+  const std::string host = endpoint.address().to_string();
+  return (endpoint.address().is_v6() ? "[" + host + "]" : host) + ":" + std::to_string(endpoint.port());
 }
 
 class Gateway {

@@ -72,7 +72,7 @@ Awaitable<void> Session::Run() {
     co_await Answer(request);
     // A large request leaves a large buffer behind.
     if (buffer_.size() == 0) buffer_.shrink_to_fit();
-  } while (manner_.keep_alive);
+  } while (manner_.keep_alive && !worker_.draining());
 }
 
 Awaitable<bool> Session::ReadRequest(Parser& parser) {

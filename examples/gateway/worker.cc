@@ -11,7 +11,7 @@ namespace gateway {
 namespace {
 
 // Clients that have just sent a request, or are about to, get their answer when the gateway drains.
-constexpr std::chrono::milliseconds kGrace{200};
+constexpr std::chrono::milliseconds kGrace{100};
 constexpr std::chrono::seconds kSweepInterval{1};
 // Nothing can be accepted: no file descriptor is left, say.
 constexpr std::chrono::milliseconds kAcceptAgain{50};

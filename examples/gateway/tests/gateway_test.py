@@ -1,0 +1,808 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the gateway does with requests and answers, and when something goes wrong. After each test nothing may be
+outstanding, and the gateway must end well."""
+
+import asyncio
+import collections
+import json
+import logging
+import signal
+import unittest
+
+from harness import PATIENCE, SSE, Engine, GatewayTest, chat, chunk, event, hello, read_body, read_head, reset, \
+    two_events, until
+
+
+class RoutingTest(GatewayTest):
+    async def test_requests_of_one_prompt_go_to_one_engine(self):
+        await self.start()
+        prompt = "You are a helpful assistant. " * 100
+        bodies = [chat(prompt), chat(prompt, temperature=1, stream=False),
+                  json.dumps({"messages": [{"content": prompt, "role": "user"}], "model": "m"}, indent=2).encode()]
+        engines = set()
+        for body in bodies:
+            answer = await self.gateway.open(body)
+            self.assertEqual(await answer.json(), {"said": "hello"})
+            engines.add(self.engine_of(answer).id)
+        self.assertEqual(len(engines), 1)
+
+    async def test_prompts_spread(self):
+        await self.start()
+        for n in range(60):
+            await (await self.gateway.open(chat(f"{n} " * 500))).body()
+        self.assertGreater(min(each.total for each in self.engines), 5)
+
+    async def test_other_requests_go_to_any_engine(self):
+        await self.start()
+        answer = await self.gateway.open(path="/v1/models")
+        self.assertEqual((answer.status, answer.head.get("X-Prefixroute-Reason")), (200, "no_prefix"))
+
+    async def test_decision_headers_are_off_by_default(self):
+        await self.start(decision_headers=False)
+        answer = await self.gateway.open(chat("hello"))
+        self.assertEqual([name for name, _ in answer.head.fields if "prefixroute" in name.lower()], [])
+
+    async def test_weights_and_bounds_come_from_the_config(self):
+        self.behave(two_events)
+        bounds = (1, 2, 3)
+        await self.start(strategy="LEAST_OUTSTANDING_REQUESTS", instances=[
+            {"url": each.url, "max_outstanding": bound} for each, bound in zip(self.engines, bounds)])
+        answers = await asyncio.gather(*(self.gateway.open(chat(str(n))) for n in range(8)))
+        self.assertEqual(collections.Counter(answer.status for answer in answers), {200: 6, 429: 2})
+        self.assertEqual(tuple(each.peak for each in self.engines), bounds)
+        self.assertEqual(await self.gateway.metric('refused_total{why="exhausted"}'), 2)
+
+    async def test_load_that_engines_report_counts(self):
+        reports = ('vllm:num_requests_running{model_name="a} b"} 3.0\nvllm:num_requests_waiting{model_name="m"} 2\n',
+                   "sglang:num_running_reqs 9\nsglang:num_queue_reqs 0\n",
+                   "# HELP x\nllamacpp:requests_processing 1\nllamacpp:requests_deferred 0\n")
+        for each, report in zip(self.engines, reports):
+            each.metrics = report
+        await self.start(strategy="LEAST_OUTSTANDING_REQUESTS")
+        chosen = []
+
+        async def settled():
+            chosen.append((await self.gateway.open(chat("x"))).head.get("X-Prefixroute-Instance"))
+            return chosen[-10:] == [self.engines[2].id] * 10
+        await until(settled, "the least busy is chosen")
+        self.engines[2].metrics = self.engines[2].metrics.replace(" 1", " 100")
+        chosen.clear()
+
+        async def settled_anew():
+            chosen.append((await self.gateway.open(chat("x"))).head.get("X-Prefixroute-Instance"))
+            return chosen[-10:] == [self.engines[0].id] * 10
+        await until(settled_anew, "the least busy is chosen")
+
+    async def test_load_in_answers_counts(self):
+        def saying(load):
+            async def behave(call):
+                self.assertEqual(call.head.get("endpoint-load-metrics-format"), "TEXT")
+                await call.answer(headers=[f"endpoint-load-metrics: {load}"])
+            return behave
+        self.engines[0].behave = saying("TEXT named_metrics.kv_cache_usage_perc=0.4, named_metrics.num_requests_waiting=5.0")
+        self.engines[1].behave = saying('JSON {"named_metrics": {"num_requests_waiting": 7.0}}')
+        self.engines[2].behave = saying("TEXT named_metrics.num_requests_waiting=0.0")
+        await self.start(strategy="LEAST_OUTSTANDING_REQUESTS", load={"source": "orca"})
+        chosen = []
+
+        async def settled():
+            answer = await self.gateway.open(chat("x"))
+            self.assertIsNone(answer.head.get("endpoint-load-metrics"))
+            chosen.append(answer.head.get("X-Prefixroute-Instance"))
+            return chosen[-10:] == [self.engines[2].id] * 10
+        await until(settled, "the least busy is chosen")
+
+
+class StreamTest(GatewayTest):
+    async def test_each_piece_is_passed_on_as_it_comes(self):
+        async def behave(call):
+            await call.send(SSE)
+            for n in range(5):
+                call.engine.released.clear()
+                await call.send(chunk(event({"n": n})))
+                await call.hold()
+            await call.send(b"0\r\n\r\n")
+        self.behave(behave)
+        await self.start()
+        answer = await self.gateway.open(chat("hello", stream=True))
+        for n in range(5):
+            self.assertEqual(await answer.event(), event({"n": n}))
+            self.release()
+        self.assertEqual(await answer.body(), b"")
+
+    async def test_first_token_is_the_first_event_and_no_comment(self):
+        async def behave(call):
+            await call.send(SSE + chunk(b": still here\n\n"))
+            await call.hold()
+            call.engine.released.clear()
+            await call.send(chunk(event({"n": 1})))
+            await call.hold()
+            await call.send(b"0\r\n\r\n")
+        self.behave(behave)
+        await self.start()
+        answer = await self.gateway.open(chat("hello" * 1000, stream=True))
+        engine = self.engine_of(answer)
+        self.assertEqual(await answer.event(), b": still here\n\n")
+        self.assertGreater(await self.gateway.metric(f'pending_bytes{{instance="{engine.id}"}}'), 0)
+        count = f'first_token_seconds_count{{instance="{engine.id}"}}'
+        self.assertEqual(await self.gateway.metric(count), 0)
+        self.release()
+        await answer.event()
+        await self.until_metric(f'pending_bytes{{instance="{engine.id}"}}', 0)
+        self.assertEqual(await self.gateway.metric(count), 1)
+        self.assertEqual(await self.gateway.metric(f'outstanding{{instance="{engine.id}"}}'), 1)
+        self.release()
+        await answer.body()
+        await until(self.nothing_outstanding, "finished")
+
+    async def test_a_client_that_leaves_ends_its_request(self):
+        async def silent(call):
+            await call.hold()
+        for behaviour, begun in ((silent, False), (two_events, True)):
+            for leave in ("drop", "reset"):
+                with self.subTest(begun=begun, leave=leave):
+                    await self.gateway.stop()
+                    for each in self.engines:
+                        each.aborted = 0
+                    self.behave(behaviour)
+                    await self.start()
+                    if begun:
+                        answer = await self.gateway.open(chat("hello", stream=True))
+                        await answer.event()
+                        getattr(answer, leave)()
+                    else:
+                        _, writer = await self.gateway.connect()
+                        writer.write(b"POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 2\r\n\r\n{}")
+                        await until(lambda: sum(each.running for each in self.engines) == 1, "the engine has it")
+                        writer.close() if leave == "drop" else reset(writer)
+                    await until(lambda: sum(each.aborted for each in self.engines) == 1, "the engine hears of it")
+                    await until(self.nothing_outstanding, "finished")
+                    self.assertEqual(await self.gateway.metric("client_losses_total"), 1)
+                    self.assertEqual(await self.gateway.metric("retries_total"), 0)
+
+    async def test_a_slow_client_slows_the_engine_down(self):
+        sent = 0
+
+        async def behave(call):
+            nonlocal sent
+            await call.send(SSE)
+            while sent < 64 << 20:
+                await call.send(chunk(b"x" * 65536))
+                sent += 65536
+            await call.send(b"0\r\n\r\n")
+        self.behave(behave)
+        await self.start()
+        answer = await self.gateway.open(chat("hello", stream=True))
+        answer.reader._transport.pause_reading()
+        before = -1
+        while before != sent:
+            before = sent
+            await asyncio.sleep(0.5)
+        self.assertLess(sent, 32 << 20)
+        answer.reader._transport.resume_reading()
+        total = 0
+        while data := await answer.event():
+            total += len(data)
+        self.assertEqual(total, 64 << 20)
+
+    async def test_a_client_that_takes_nothing_is_given_up(self):
+        async def behave(call):
+            await call.send(SSE)
+            while True:
+                await call.send(chunk(b"x" * 65536))
+        self.behave(behave)
+        await self.start(timeouts={"write": 0.5})
+        answer = await self.gateway.open(chat("hello", stream=True))
+        answer.reader._transport.pause_reading()
+        await self.until_metric("client_losses_total", 1)
+        await until(self.nothing_outstanding, "finished")
+
+    async def test_cached_tokens_are_read_from_answers(self):
+        openai = {"usage": {"prompt_tokens": 100, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 64}}}
+        start = {"type": "message_start", "message": {"usage": {
+            "input_tokens": 10, "cache_read_input_tokens": 80, "cache_creation_input_tokens": 10, "output_tokens": 1}}}
+        responses = {"type": "response.completed", "response": {"output": [{"text": "\"usage\": {\"cached_tokens\": 9"}],
+                     "usage": {"input_tokens": 100, "input_tokens_details": {"cached_tokens": 50}}}}
+        said = [
+            ("/v1/chat/completions", [event({"choices": [{"delta": "x" * 50000}]}), event(openai), event(b"[DONE]")], 64),
+            ("/v1/messages", [b"event: message_start\n" + event(start), event({"usage": {"output_tokens": 5}})], 80),
+            ("/v1/responses", [event(responses)], 50),
+            ("/v1/completions", json.dumps({"choices": ["{}"], **openai}, indent=1).encode(), 64),
+        ]
+        await self.start()
+        expected = 0
+        for path, answer, cached in said:
+            async def behave(call, answer=answer):
+                if isinstance(answer, bytes):
+                    return await call.answer(answer)
+                # Cut anywhere.
+                whole = b"".join(answer)
+                await call.stream([whole[i:i + 7] for i in range(0, len(whole), 7)])
+            self.behave(behave)
+            await (await self.gateway.open(chat("hello"), path)).body()
+            expected += cached
+            metrics = await self.gateway.metrics()
+            self.assertEqual(sum(v for k, v in metrics.items() if k.startswith("cached_tokens_total")), expected, path)
+        self.assertEqual(sum(v for k, v in metrics.items() if k.startswith("prompt_tokens_total")), 400)
+
+    async def test_two_thousand_streams_at_once(self):
+        self.behave(two_events)
+        await self.start(load={"source": "none"}, health={"interval": 1})
+        streams = 2000
+        answers = []
+        for _ in range(20):
+            answers += await asyncio.gather(*(self.gateway.open(chat(f"{n}" * 50, stream=True))
+                                              for n in range(len(answers), len(answers) + streams // 20)))
+        self.assertEqual({answer.status for answer in answers}, {200})
+        self.assertEqual(await self.gateway.metric("outstanding_all"), streams)
+        self.release()
+        bodies = await asyncio.gather(*(answer.body() for answer in answers))
+        self.assertEqual(set(bodies), {event({"n": 1}) + event(b"[DONE]")})
+
+
+class RetryTest(GatewayTest):
+    async def fails(self, behaviour, message=""):
+        """Another engine serves what the first one fails."""
+        self.behave(hello)
+        home = self.engine_of(await self.gateway.open(chat("hello")))
+        before = await self.gateway.metric("retries_total")
+        home.behave = behaviour
+        answer = await self.gateway.open(chat("hello"))
+        self.assertEqual((answer.status, await answer.json()), (200, {"said": "hello"}), message)
+        self.assertIsNot(self.engine_of(answer), home)
+        self.assertEqual(await self.gateway.metric("retries_total"), before + 1)
+        return home
+
+    async def test_another_engine_serves_what_one_fails_to_begin(self):
+        async def resets(call):
+            reset(call.writer)
+
+        async def closes(call):
+            raise ConnectionResetError
+
+        async def closes_in_header(call):
+            await call.send(b"HTTP/1.1 200 OK\r\nContent-Le")
+            raise ConnectionResetError
+
+        async def closes_before_body(call):
+            await call.send(SSE)
+            raise ConnectionResetError
+
+        async def no_http(call):
+            await call.send(b"220 mail.example.com ESMTP\r\n\r\n")
+
+        async def unavailable(call):
+            await call.answer(b"loading", status=503)
+
+        async def bad_gateway(call):
+            await call.answer(b"no", status=502)
+        await self.start(health={"failures": 1000})
+        for behaviour in (resets, closes, closes_in_header, closes_before_body, no_http, unavailable, bad_gateway):
+            with self.subTest(behaviour.__name__):
+                await self.fails(behaviour)
+
+    async def test_another_engine_serves_when_a_connection_is_refused(self):
+        await self.start(health={"failures": 1000, "interval": 100})
+        home = self.engine_of(await self.gateway.open(chat("hello")))
+        await home.stop()
+        answer = await self.gateway.open(chat("hello"))
+        self.assertEqual((answer.status, await answer.json()), (200, {"said": "hello"}))
+        self.assertEqual(await self.gateway.metric("retries_total"), 1)
+        await home.start()
+        while self.engine_of(await self.gateway.open(chat("hello"))) is not home:
+            pass
+        self.assertIn(f"instance {home.id} was restarted", self.gateway.log())
+
+    async def test_what_an_engine_answers_for_itself_is_passed_on(self):
+        await self.start()
+        for status in (400, 401, 404, 429, 500, 504):
+            async def behave(call, status=status):
+                await call.answer(b'{"mine": 1}', status, ["X-Mine: yes"])
+            self.behave(behave)
+            answer = await self.gateway.open(chat("hello"))
+            self.assertEqual((answer.status, await answer.json(), answer.head.get("X-Mine")), (status, {"mine": 1}, "yes"))
+        self.assertEqual(await self.gateway.metric("retries_total"), 0)
+
+    async def test_tries_are_bounded(self):
+        async def unavailable(call):
+            await call.answer(b"", status=503)
+        self.behave(unavailable)
+        await self.start(limits={"tries": 2}, health={"failures": 1000})
+        answer = await self.gateway.open(chat("hello"))
+        self.assertEqual((answer.status, answer.head.get("Retry-After")), (503, "1"))
+        self.assertEqual(sum(each.total for each in self.engines), 2)
+        self.assertEqual(await self.gateway.metric("unserved_total"), 1)
+
+    async def test_an_answer_that_has_begun_is_not_tried_again(self):
+        async def breaks(call):
+            await call.send(SSE + chunk(event({"n": 1})))
+            await call.hold()
+            raise ConnectionResetError
+        self.behave(breaks)
+        await self.start()
+        answer = await self.gateway.open(chat("hello", stream=True))
+        await answer.event()
+        self.release()
+        with self.assertRaises((asyncio.IncompleteReadError, ConnectionError, ValueError)):
+            await answer.body()
+        self.assertEqual(sum(each.total for each in self.engines), 1)
+        self.assertEqual(await self.gateway.metric("broken_answers_total"), 1)
+
+    async def test_an_idle_connection_that_the_engine_closes_is_no_failure(self):
+        async def once(call):
+            await hello(call)
+            # What comes next on this connection is not answered.
+            await read_head(call.reader)
+            raise ConnectionResetError
+        self.engines = self.engines[:1]
+        self.behave(once)
+        await self.start(threads=1)
+        for _ in range(5):
+            self.assertEqual((await self.gateway.open(chat("hello"))).status, 200)
+        metrics = await self.gateway.metrics()
+        self.assertEqual((metrics["retries_total"], metrics["unserved_total"]), (0, 0))
+        self.assertEqual(metrics[f'instance_failures_total{{instance="{self.engines[0].id}"}}'], 0)
+
+    async def test_connections_to_engines_are_kept(self):
+        self.engines = self.engines[:1]
+        await self.start(threads=1, load={"source": "none"}, health={"interval": 100})
+        polls = self.engines[0].connections
+        for _ in range(20):
+            await (await self.gateway.open(chat("hello"))).body()
+        self.assertLessEqual(self.engines[0].connections - polls, 2)
+
+    async def test_an_engine_that_refuses_early_is_heard(self):
+        async def never(_call):
+            raise AssertionError
+
+        class Refusing(Engine):
+            async def _serve(self, reader, writer):
+                head = await read_head(reader)
+                if head.line.startswith("POST"):
+                    writer.write(b"HTTP/1.1 413 Big\r\nContent-Length: 3\r\nConnection: close\r\n\r\nbig")
+                    await writer.drain()
+                    await asyncio.sleep(0.5)
+                writer.close()
+        engine = Refusing(never)
+        await engine.start()
+        self.engines[0] = engine
+        await self.start(instances=[{"url": engine.url}], health={"failures": 1000})
+        answer = await self.gateway.open(chat("x" * (8 << 20)))
+        self.assertEqual((answer.status, await answer.body()), (413, b"big"))
+
+
+class TimeoutTest(GatewayTest):
+    async def test_no_answer_in_time(self):
+        async def silent(call):
+            await call.hold()
+
+        async def header_only(call):
+            await call.send(SSE)
+            await call.hold()
+        await self.start(timeouts={"first_byte": 0.3})
+        for behaviour in (silent, header_only):
+            self.behave(behaviour)
+            answer = await self.gateway.open(chat("hello"))
+            self.assertEqual(answer.status, 504)
+            self.assertEqual((await answer.json())["error"]["type"], "timeout_error")
+        await until(lambda: sum(each.aborted for each in self.engines) == 2, "the engine hears of it")
+        self.assertEqual(await self.gateway.metric("timeouts_total"), 2)
+
+    async def test_an_answer_that_stalls(self):
+        self.behave(two_events)
+        await self.start(timeouts={"stall": 0.3})
+        answer = await self.gateway.open(chat("hello", stream=True))
+        await answer.event()
+        with self.assertRaises((asyncio.IncompleteReadError, ConnectionError, ValueError)):
+            await answer.body()
+        self.assertEqual(await self.gateway.metric("broken_answers_total"), 1)
+
+    async def test_slow_clients_are_closed(self):
+        await self.start(timeouts={"header": 0.3, "body": 0.3, "keep_alive": 0.3})
+        for begin in (b"", b"POST / HTTP/1.1\r\nHost:", b"POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 9\r\n\r\n{",
+                      b"POST / HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{"):
+            with self.subTest(begin):
+                self.assertEqual(await self.gateway.raw(begin), b"")
+        self.assertEqual(sum(each.total for each in self.engines), 0)
+
+
+class HealthTest(GatewayTest):
+    def draining(self, engine):
+        return f'draining{{instance="{engine.id}"}}'
+
+    async def test_an_engine_that_fails_its_checks_gets_nothing_until_it_is_well(self):
+        await self.start()
+        sick = self.engines[0]
+        sick.health = 503
+        await self.until_metric(self.draining(sick), 1)
+        before = sick.total
+        for n in range(30):
+            self.assertEqual((await self.gateway.open(chat(str(n) * 100))).status, 200)
+        self.assertEqual(sick.total, before)
+        sick.health = 200
+        await self.until_metric(self.draining(sick), 0)
+        while sick.total == before:
+            await self.gateway.open(chat(str(sum(each.total for each in self.engines)) * 100))
+        self.assertNotIn("restarted", self.gateway.log())
+
+    async def test_an_engine_that_was_restarted_is_taken_for_empty(self):
+        await self.start()
+        engine = self.engines[0]
+        await engine.stop()
+        await self.until_metric(self.draining(engine), 1)
+        await engine.start()
+        await self.until_metric(self.draining(engine), 0)
+        self.assertEqual(self.gateway.log().count(f"instance {engine.id} was restarted"), 1)
+        for start in (1000, 1000, 2000):
+            engine.metrics = f"process_start_time_seconds {start}\n"
+            await asyncio.sleep(0.3)
+        await until(lambda: self.gateway.log().count(f"instance {engine.id} was restarted") == 2, "a new process")
+
+    async def test_an_engine_that_fails_requests_gets_no_more(self):
+        async def unavailable(call):
+            await call.answer(b"", status=503)
+        await self.start(health={"interval": 100, "failures": 3})
+        home = self.engine_of(await self.gateway.open(chat("hello")))
+        home.behave = unavailable
+        for _ in range(10):
+            self.assertEqual((await self.gateway.open(chat("hello"))).status, 200)
+        self.assertEqual(home.total, 1 + 3)
+        self.assertEqual(await self.gateway.metric(self.draining(home)), 1)
+
+    async def test_healthz(self):
+        await self.start()
+        self.assertEqual((await self.gateway.open(path="/healthz")).status, 200)
+        for each in self.engines:
+            each.health = 500
+        for each in self.engines:
+            await self.until_metric(self.draining(each), 1)
+        self.assertEqual((await self.gateway.open(path="/healthz")).status, 503)
+        answer = await self.gateway.open(chat("hello"))
+        self.assertEqual((answer.status, answer.head.get("Retry-After")), (503, "1"))
+
+    async def test_a_check_may_be_a_connection_alone(self):
+        for each in self.engines:
+            each.health = 500
+        await self.start(health={"path": ""})
+        await asyncio.sleep(0.5)
+        self.assertEqual((await self.gateway.open(path="/healthz")).status, 200)
+        await self.engines[0].stop()
+        await self.until_metric(self.draining(self.engines[0]), 1)
+
+
+class ReloadTest(GatewayTest):
+    async def test_instances_come_and_go_under_live_streams(self):
+        self.behave(two_events)
+        kept, removed, added = self.engines
+        self.gateway.configure([kept, removed])
+        await self.gateway.start()
+        streams = [await self.gateway.open(chat(f"{n}" * 100, stream=True)) for n in range(20)]
+        self.assertGreater(removed.running, 0)
+        self.gateway.configure([kept, added])
+        await self.gateway.reload()
+        at_removed = removed.total
+        streams += [await self.gateway.open(chat(f"{n}" * 100, stream=True)) for n in range(20)]
+        self.assertEqual(removed.total, at_removed)
+        self.assertGreater(added.total, 0)
+        self.assertEqual(await self.gateway.metric("outstanding_all"), 40)
+        self.assertEqual(await self.gateway.metric(f'outstanding{{instance="{kept.id}"}}'), kept.running)
+        self.release()
+        for stream in streams:
+            self.assertTrue((await stream.body()).endswith(event(b"[DONE]")))
+
+    async def test_draining_by_config(self):
+        await self.start()
+        for drained in self.engines:
+            self.gateway.configure([{"url": each.url, "draining": each is drained} for each in self.engines])
+            await self.gateway.reload()
+            before = drained.total
+            for n in range(30):
+                self.assertEqual((await self.gateway.open(chat(str(n) * 100))).status, 200)
+            self.assertEqual(drained.total, before)
+
+    async def test_strategy_changes(self):
+        await self.start()
+        self.gateway.configure(self.engines, strategy="RANDOM")
+        await self.gateway.reload()
+        self.assertEqual((await self.gateway.open(chat("hello"))).head.get("X-Prefixroute-Reason"), "random")
+
+    async def test_an_address_changes_under_one_id(self):
+        await self.start(instances=[{"id": "a", "url": self.engines[0].url}])
+        await (await self.gateway.open(chat("hello"))).body()
+        self.gateway.configure([{"id": "a", "url": self.engines[1].url}])
+        await self.gateway.reload()
+        await (await self.gateway.open(chat("hello"))).body()
+        self.assertEqual([each.total for each in self.engines], [1, 1, 0])
+
+    async def test_a_wrong_config_changes_nothing(self):
+        await self.start()
+        for text, complaint in (("{", "parse error"), ('{"instances": [], "listen": "127.0.0.1:0"}', "instances"),
+                                ('{"instances": [{"url": "http://a:1", "weight": -1}]}', "weight")):
+            self.gateway.write_config(text)
+            await self.gateway.reload("keeps the config that it has")
+            self.assertIn(complaint, self.gateway.log().splitlines()[-1])
+            self.assertEqual((await self.gateway.open(chat("hello"))).status, 200)
+
+    async def test_what_needs_a_restart_is_said(self):
+        await self.start(threads=2)
+        self.gateway.configure(self.engines, threads=1)
+        await self.gateway.reload("until the next start")
+
+
+class ShutdownTest(GatewayTest):
+    exit_codes = (0, 1)
+
+    async def test_streams_end_well(self):
+        self.behave(two_events)
+        await self.start()
+        idle = await self.gateway.connect()
+        streams = [await self.gateway.open(chat(str(n), stream=True)) for n in range(20)]
+        self.gateway.signal(signal.SIGTERM)
+        # An idle connection is closed; nobody gets a new one.
+        self.assertEqual(await asyncio.wait_for(idle[0].read(), PATIENCE), b"")
+
+        async def refused():
+            try:
+                (await asyncio.open_connection("127.0.0.1", self.gateway.port))[1].close()
+                return False
+            except OSError:
+                return True
+        await until(refused, "no new connections")
+        self.release()
+        for stream in streams:
+            self.assertTrue((await stream.body()).endswith(event(b"[DONE]")))
+        self.assertEqual(await self.gateway.ended(), 0)
+
+    async def test_what_takes_too_long_is_ended(self):
+        self.behave(two_events)
+        await self.start(timeouts={"shutdown": 0.5})
+        await self.gateway.open(chat("hello", stream=True))
+        self.gateway.signal(signal.SIGTERM)
+        self.assertEqual(await self.gateway.ended(), 0)
+        await until(lambda: sum(each.aborted for each in self.engines) == 1, "the engine hears of it")
+
+    async def test_a_second_signal_ends_at_once(self):
+        self.behave(two_events)
+        await self.start()
+        await self.gateway.open(chat("hello", stream=True))
+        self.gateway.signal(signal.SIGTERM)
+        await until(lambda: "ends when all streams have" in self.gateway.log(), "it drains")
+        self.gateway.signal(signal.SIGTERM)
+        self.assertEqual(await self.gateway.ended(), 1)
+
+
+class ProtocolTest(GatewayTest):
+    async def test_headers_for_one_connection_alone_are_not_passed_on(self):
+        async def behave(call):
+            await call.answer(b"{}", headers=["Connection: x-back", "X-Back: 1", "Keep-Alive: timeout=5", "X-Kept: 1",
+                                              "X-Request-Id: r-1"])
+        self.behave(behave)
+        await self.start()
+        answer = await self.gateway.open(chat("hello"), headers=[
+            "Connection: keep-alive, X-Secret", "X-Secret: 1", "Keep-Alive: 5", "TE: trailers", "Upgrade: h2c",
+            "Proxy-Authorization: x", "Authorization: Bearer k", "X-Request-Id: r-1", "X-Forwarded-For: 10.1.1.1"])
+        engine = self.engine_of(answer)
+        head = engine.calls[0].head
+        for name in ("Connection", "X-Secret", "Keep-Alive", "TE", "Upgrade", "Proxy-Authorization"):
+            self.assertEqual(head.all(name), [], name)
+        self.assertEqual(head.all("Host"), [engine.id])
+        self.assertEqual(head.all("X-Forwarded-For"), ["10.1.1.1, 127.0.0.1"])
+        self.assertEqual(head.all("Authorization"), ["Bearer k"])
+        self.assertEqual(head.all("X-Request-Id"), ["r-1"])
+        self.assertEqual((answer.head.all("X-Kept"), answer.head.all("X-Request-Id")), (["1"], ["r-1"]))
+        for name in ("X-Back", "Keep-Alive", "Connection"):
+            self.assertEqual(answer.head.all(name), [], name)
+
+    async def test_requests_that_could_be_read_in_two_ways_are_refused(self):
+        smuggled = b"GET /smuggled HTTP/1.1\r\nHost: t\r\n\r\n"
+        post = b"POST / HTTP/1.1\r\nHost: t\r\n"
+        await self.start()
+        for data in (
+                post + b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + smuggled,
+                post + b"Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n" + smuggled,
+                post + b"Transfer-Encoding: gzip\r\n\r\n" + smuggled,
+                post + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n" + smuggled,
+                post + b"Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n" + smuggled,
+                post + b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n" + smuggled,
+                post + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + smuggled,
+                post + b"Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n" + smuggled,
+                post + b"Transfer-Encoding:\x0bchunked\r\n\r\n0\r\n\r\n" + smuggled,
+                post + b"Content-Length: 2\r\nContent-Length: 40\r\n\r\n{}" + smuggled,
+                post + b"Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}" + smuggled,
+                post + b"Content-Length: 2, 2\r\n\r\n{}" + smuggled,
+                post + b"Content-Length: -1\r\n\r\n" + smuggled,
+                post + b"Content-Length: +2\r\n\r\n{}" + smuggled,
+                post + b"Content-Length: 0x2\r\n\r\n{}" + smuggled,
+                post + b"Content-Length: 99999999999999999999\r\n\r\n" + smuggled,
+                post + b"Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n" + smuggled,
+                post + b"Transfer-Encoding: chunked\r\n\r\n-1\r\n" + smuggled,
+                post + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}0\r\n\r\n" + smuggled,
+                post + b"No colon\r\n\r\n" + smuggled,
+                post + b"X\x00Y: 1\r\n\r\n" + smuggled,
+                post + b"X: 1\x00\r\n\r\n" + smuggled,
+                post + b"Host: u\r\n\r\n" + smuggled,
+                b"POST / HTTP/1.1\r\n\r\n" + smuggled,
+                b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + smuggled,
+                b"POST / HTTP/2.0\r\nHost: t\r\n\r\n" + smuggled,
+                b"POST /\x01 HTTP/1.1\r\nHost: t\r\n\r\n" + smuggled,
+                b"POST  / HTTP/1.1\r\nHost: t\r\n\r\n" + smuggled,
+                b"POST nowhere HTTP/1.1\r\nHost: t\r\n\r\n" + smuggled,
+                b"CONNECT t:443 HTTP/1.1\r\nHost: t\r\n\r\n" + smuggled,
+                b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + smuggled,
+                b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + smuggled):
+            with self.subTest(data):
+                answer = await self.gateway.raw(data)
+                self.assertRegex(answer, rb"\AHTTP/1\.1 (400|405|413|417|501|505) ")
+                self.assertEqual(answer.count(b"HTTP/1.1"), 1)
+                self.assertIn(b"Connection: close\r\n", answer)
+                self.assertEqual([call.head.line for each in self.engines for call in each.calls], [])
+
+    async def test_answers_that_could_be_read_in_two_ways_are_none(self):
+        head = b"HTTP/1.1 200 OK\r\n"
+        await self.start(health={"failures": 1000})
+        for said in (head + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+                     head + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+                     head + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+                     head + b"X: " + b"x" * 300_000 + b"\r\n\r\n",
+                     b"HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"):
+            async def behave(call, said=said):
+                await call.send(said)
+            self.behave(behave)
+            self.assertEqual((await self.gateway.open(chat("hello"))).status, 503, said[:60])
+
+    async def test_headers_and_bodies_have_limits(self):
+        await self.start(limits={"header_bytes": 4096, "body_bytes": 10_000})
+        post = b"POST /v1/messages HTTP/1.1\r\nHost: t\r\n"
+        chunked = post + b"Transfer-Encoding: chunked\r\n\r\n" + chunk(b"x" * 5000) * 3 + b"0\r\n\r\n"
+        for data, status in ((post + b"X: " + b"x" * 5000 + b"\r\n\r\n", b"431"),
+                             (post + b"".join(b"X-%d: 1\r\n" % n for n in range(1000)) + b"\r\n", b"431"),
+                             (b"GET /" + b"x" * 5000 + b" HTTP/1.1\r\n\r\n", b"431"),
+                             (post + b"Content-Length: 10001\r\n\r\n" + b"x" * 10001, b"413"),
+                             (post + b"Content-Length: 10001\r\nExpect: 100-continue\r\n\r\n", b"413"),
+                             (chunked, b"413")):
+            with self.subTest(data[:60]):
+                answer = await self.gateway.raw(data)
+                self.assertEqual(answer.split()[1], status)
+        self.assertIn(b'"type":"error","error":{"type":"request_too_large"', answer)
+        self.assertEqual(sum(each.total for each in self.engines), 0)
+        self.assertEqual((await self.gateway.open(b"x" * 10_000)).status, 200)
+
+    async def test_large_bodies_arrive_whole(self):
+        await self.start()
+        body = chat("x" * (20 << 20))
+        answer = await self.gateway.open(body)
+        self.assertEqual(answer.status, 200)
+        self.assertEqual(self.engine_of(answer).calls[0].body, body)
+
+    async def test_chunked_requests_are_sent_by_length(self):
+        await self.start()
+        reader, writer = await self.gateway.connect()
+        body = chat("hello" * 1000)
+        writer.write(b"POST /v1/x HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: Chunked\r\n\r\n")
+        for begin in range(0, len(body), 1000):
+            writer.write(chunk(body[begin:begin + 1000]).replace(b"\r\n", b";ext=1\r\n", 1))
+            await writer.drain()
+        writer.write(b"0\r\nTrailer: 1\r\n\r\n")
+        self.assertIn("200", (await read_head(reader)).line)
+        call = next(each.calls[0] for each in self.engines if each.calls)
+        self.assertEqual((call.body, call.head.all("Content-Length"), call.head.all("Transfer-Encoding")),
+                         (body, [str(len(body))], []))
+
+    async def test_expect_100_continue(self):
+        await self.start()
+        reader, writer = await self.gateway.connect()
+        writer.write(b"POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n")
+        self.assertEqual((await read_head(reader)).line, "HTTP/1.1 100 Continue")
+        writer.write(b"{}")
+        self.assertIn("200", (await read_head(reader)).line)
+        self.assertEqual(next(each.calls[0] for each in self.engines if each.calls).head.all("Expect"), [])
+
+    async def test_a_100_of_the_engine_is_swallowed(self):
+        async def behave(call):
+            await call.send(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nLink: x\r\n\r\n")
+            await hello(call)
+        self.behave(behave)
+        await self.start()
+        self.assertEqual((await self.gateway.open(chat("hello"))).status, 200)
+
+    async def test_requests_may_be_pipelined(self):
+        await self.start()
+        reader, writer = await self.gateway.connect()
+        one = b"POST /v1/%d HTTP/1.1\r\nHost: t\r\nContent-Length: 2\r\n\r\n{}"
+        writer.write(b"".join(one % n for n in range(20)))
+        for _ in range(20):
+            head = await asyncio.wait_for(read_head(reader), PATIENCE)
+            self.assertIn("200", head.line)
+            await read_body(reader, head)
+        paths = sorted(int(call.path[4:]) for each in self.engines for call in each.calls)
+        self.assertEqual(paths, list(range(20)))
+
+    async def test_refusals_keep_the_connection(self):
+        self.behave(two_events)
+        await self.start(instances=[{"url": self.engines[0].url, "max_outstanding": 1}])
+        held = await self.gateway.open(chat("hello", stream=True))
+        connection = await self.gateway.connect()
+        for _ in range(3):
+            answer = await self.gateway.request(*connection, chat("hello"))
+            self.assertEqual((answer.status, answer.head.get("Retry-After")), (429, "1"))
+            self.assertEqual(await answer.json(), {"error": {"message": "every instance is at its limit", "param": None,
+                                                             "type": "rate_limit_error", "code": 429}})
+        answer = await self.gateway.request(*connection, chat("hello"), "/v1/messages")
+        self.assertEqual(await answer.json(), {"type": "error", "error": {
+            "type": "rate_limit_error", "message": "every instance is at its limit"}})
+        self.release()
+        await held.body()
+
+    async def test_head_and_options(self):
+        async def behave(call):
+            if call.method == "HEAD":
+                return await call.send(b"HTTP/1.1 200 OK\r\nContent-Length: 123\r\n\r\n")
+            await call.send(b"HTTP/1.1 204 No Content\r\nAccess-Control-Allow-Origin: *\r\n\r\n")
+        self.behave(behave)
+        await self.start()
+        connection = await self.gateway.connect()
+        for _ in range(2):
+            answer = await self.gateway.request(*connection, method="HEAD", path="/v1/models")
+            self.assertEqual((answer.status, answer.head.get("Content-Length")), (200, "123"))
+            answer = await self.gateway.request(*connection, method="OPTIONS")
+            self.assertEqual((answer.status, answer.head.get("Access-Control-Allow-Origin")), (204, "*"))
+            self.assertEqual(answer.head.all("Transfer-Encoding") + answer.head.all("Content-Length"), [])
+        await self.gateway.request(*connection, method="OPTIONS", path="*")
+        self.assertEqual((await self.gateway.request(*connection, path="http://elsewhere/v1/x?y", method="DELETE")).status, 204)
+        self.assertIn("/v1/x?y", [call.path for each in self.engines for call in each.calls])
+
+    async def test_http_1_0(self):
+        self.behave(two_events)
+        self.release()
+        await self.start()
+        answer = await self.gateway.raw(b"POST / HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}")
+        head, body = answer.split(b"\r\n\r\n", 1)
+        self.assertEqual(body, event({"n": 1}) + event(b"[DONE]"))
+        self.assertIn(b"Connection: close", head)
+        self.assertNotIn(b"Transfer-Encoding", head)
+
+    async def test_a_body_that_ends_with_the_connection(self):
+        async def behave(call):
+            await call.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + event({"n": 1}))
+            raise ConnectionResetError
+        self.behave(behave)
+        await self.start()
+        answer = await self.gateway.open(chat("hello"))
+        self.assertEqual(await answer.body(), event({"n": 1}))
+        self.assertEqual(await self.gateway.metric("broken_answers_total"), 0)
+
+    async def test_nothing_that_clients_send_is_in_the_log_or_the_metrics(self):
+        async def unavailable(call):
+            await call.answer(b"ENGINESECRET", status=503)
+        await self.start(health={"failures": 2})
+        secret = ["Authorization: Bearer KEYSECRET", "X-Request-Id: IDSECRET"]
+        await (await self.gateway.open(chat("PROMPTSECRET"), "/v1/chat/completions?PATHSECRET", headers=secret)).body()
+        self.behave(unavailable)
+        for _ in range(5):
+            error = await (await self.gateway.open(chat("PROMPTSECRET"), "/PATHSECRET", headers=secret)).body()
+            self.assertNotIn(b"SECRET", error)
+        self.assertNotIn(b"SECRET", await self.gateway.raw(b"SECRET SECRET SECRET\r\nSECRET\r\n\r\n"))
+        metrics = await (await self.gateway.open(path="/metrics")).body()
+        self.assertNotIn(b"SECRET", metrics)
+        self.assertNotIn("SECRET", self.gateway.log())
+
+    async def test_metrics_and_health_have_an_address_of_their_own(self):
+        await self.start(admin="127.0.0.1:0")
+        self.assertNotEqual(self.gateway.admin_port, self.gateway.port)
+        self.assertEqual((await self.gateway.open(path="/healthz", port=self.gateway.admin_port)).status, 200)
+        self.assertEqual((await self.gateway.open(chat("hello"), port=self.gateway.admin_port)).status, 404)
+        self.assertEqual(sum(each.total for each in self.engines), 0)
+        await self.gateway.open(path="/healthz")
+        self.assertEqual(sum(each.total for each in self.engines), 1)
+
+    async def test_routing_is_timed(self):
+        await self.start()
+        for _ in range(10):
+            await (await self.gateway.open(chat("x" * 32000))).body()
+        self.assertEqual(await self.gateway.metric("routing_seconds_count"), 10)
+
+
+if __name__ == "__main__":
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # It complains of slow steps.
+    unittest.main()
