@@ -10,7 +10,7 @@ needed=(
   libabsl-dev libxxhash-dev                    # The library.
   libgtest-dev libgmock-dev libbenchmark-dev   # Its tests and benchmarks.
   libsimdjson-dev                              # What the payload component is measured beside.
-  luajit                                       # One of its tests.
+  luajit2                                      # One of its tests; luajit excludes nginx's Lua module.
   nginx nginx-dev                              # The nginx module and its tests.
   libnginx-mod-http-lua lua-resty-core haproxy # The examples of OpenResty and HAProxy.
   zlib1g-dev nlohmann-json3-dev                # prefixroute_replay, which reads traces.
