@@ -53,8 +53,11 @@ const char* SkipValue(const char* at, const char* end);
 // Behind a number, true, false or null; `end` if it may go on there.
 const char* SkipScalar(const char* at, const char* end);
 
+// Also as much of null as is there.
 inline bool IsNull(const char* at, const char* end) {
-  return std::string_view(at, static_cast<size_t>(end - at)).substr(0, 4) == "null";
+  constexpr std::string_view kNull = "null";
+  const std::string_view value = std::string_view(at, static_cast<size_t>(end - at)).substr(0, kNull.size());
+  return value == kNull.substr(0, value.size());
 }
 
 enum class Extent : uint8_t {
