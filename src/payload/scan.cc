@@ -89,6 +89,12 @@ const char* SkipContainer(const char* at, const char* end) {
 }  // namespace
 
 const char* SkipString(const char* at, const char* end) {
+  // Most strings are short names.
+  constexpr ptrdiff_t kShort = 16;
+  if (end - at >= kShort) {
+    const char* const first = FindByte<'"', '\\'>(at, at + kShort);
+    if (first != at + kShort && *first == '"') return first + 1;
+  }
   EscapeFinder escapes;
   for (; at < end; at += ByteBlock::kBytes) {
     const ByteBlock block = BlockAt(at, end);
