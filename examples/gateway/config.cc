@@ -155,6 +155,10 @@ absl::StatusOr<InstanceConfig> ParseInstance(const json& object, const std::stri
   }
   config.instance.id = rest;
   fields.Take("id", config.instance.id);
+  // It comes in logs, headers and labels.
+  for (const char c : config.instance.id) {
+    if (c <= ' ' || c > '~') fields.Fail("id", config.instance.id, "printable ASCII without spaces");
+  }
   if (const json* weight = fields.Take("weight")) {
     if (!weight->is_number()) fields.Fail("weight", *weight, "a number");
     if (fields.ok()) config.instance.weight = weight->get<double>();

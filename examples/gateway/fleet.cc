@@ -2,6 +2,8 @@
 
 #include "fleet.h"
 
+#include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "log.h"
@@ -25,6 +27,12 @@ std::vector<prefixroute::Instance> Instances(const Config& config) {
   return instances;
 }
 
+// Room for twice as many instances as there are, or for 32.
+uint32_t PrefixEntries(size_t instances) {
+  constexpr size_t kEntriesAnInstance = 4'096;
+  return static_cast<uint32_t>(std::bit_ceil(kEntriesAnInstance * 2 * std::max<size_t>(instances, 16)));
+}
+
 }  // namespace
 
 Backend::Backend(std::string id, Address address)
@@ -35,6 +43,7 @@ Backend::Backend(std::string id, Address address)
   error_code error;
   const auto literal = asio::ip::make_address(address_.host, error);
   if (!error) endpoints_.emplace_back(literal, address_.port);
+  failing_ = endpoints_.empty();
 }
 
 std::vector<tcp::endpoint> Backend::endpoints() const {
@@ -48,7 +57,9 @@ void Backend::SetEndpoints(std::vector<tcp::endpoint> endpoints) {
 }
 
 absl::StatusOr<std::unique_ptr<Fleet>> Fleet::Create(const Config& config) {
-  auto router = prefixroute::Router::Create(config.router, {});
+  prefixroute::RouterOptions options = config.router;
+  options.prefix_entries = PrefixEntries(config.instances.size());
+  auto router = prefixroute::Router::Create(options, {});
   if (!router.ok()) return router.status();
   std::unique_ptr<Fleet> fleet(new Fleet(*std::move(router)));
   if (absl::Status status = fleet->Apply(config); !status.ok()) return status;
@@ -78,7 +89,9 @@ absl::Status Fleet::Apply(const Config& config) {
   }
 
   const prefixroute::RouterOptions before = router_->options();
-  if (absl::Status status = router_->SetOptions(config.router); !status.ok()) return status;
+  prefixroute::RouterOptions options = config.router;
+  options.prefix_entries = before.prefix_entries;  // Can't change.
+  if (absl::Status status = router_->SetOptions(options); !status.ok()) return status;
   {
     // Before the router can choose a new one.
     const std::lock_guard lock(mutex_);
@@ -136,7 +149,7 @@ void Fleet::SetFailing(Backend& backend, bool failing) {
   if (backend.failing_ == failing) return;
   backend.failing_ = failing;
   if (!failing) backend.failed_requests_ = 0;
-  Log("instance %s %s", backend.id(), failing ? "fails: it gets no new requests" : "is well again");
+  Log("instance %s %s", backend.id(), failing ? "fails: it gets no new requests" : "is well");
   // Not found: it is of a config past.
   (void)router_->SetDraining(backend.id(), backend.draining_ || failing);
 }

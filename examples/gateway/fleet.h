@@ -55,8 +55,8 @@ class Backend {
   std::atomic<uint32_t> failed_checks_ = 0;    // In a row.
   std::atomic<bool> refused_ = false;          // Took no connection, lately: it may have been restarted.
   std::atomic<double> started_ = 0;            // When its process started, as it says itself.
-  bool draining_ = false;                      // By the config. Both under the fleet's mutex.
-  bool failing_ = false;
+  bool draining_ = false;                      // By the config. This and the next under Fleet::change_.
+  bool failing_;                               // At first, where its name must be resolved.
 };
 
 class Fleet {

@@ -159,6 +159,7 @@ int Main(int argc, char** argv) {
   }
   if (command_line->check) return EXIT_SUCCESS;
   RaiseFileLimit();
+  (void)std::signal(SIGPIPE, SIG_IGN);  // Whoever reads the log may go.
   absl::StatusOr<std::unique_ptr<Fleet>> fleet = Fleet::Create(*config);
   if (!fleet.ok()) {
     Log("%s", std::string(fleet.status().message()));

@@ -84,6 +84,11 @@ std::string MetricsText(const Metrics& metrics, const Fleet& fleet) {
   Page page;
   AddRouter(page, fleet.router().Stats());
   page.AddCounter("requests_total", "Requests that were to go to an instance", metrics.requests);
+  MetricFamily& bodies = page.Add("bodies_total", "Bodies, by the form they were read as", MetricType::Counter);
+  for (size_t i = 0; i < metrics.bodies.size(); ++i) {
+    AddSample(bodies, "form", prefixroute::PayloadFormName(static_cast<prefixroute::PayloadForm>(i)),
+              metrics.bodies[i].Collect());
+  }
   page.AddCounter("retries_total", "Tries at another instance", metrics.retries);
   page.AddCounter("client_losses_total", "Clients that left before the end", metrics.client_losses);
   page.AddCounter("unserved_total", "Requests that no try could serve", metrics.unserved);

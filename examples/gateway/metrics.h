@@ -8,9 +8,11 @@
 #include <prometheus/counter.h>
 #include <prometheus/histogram.h>
 
+#include <array>
 #include <string>
 
 #include "fleet.h"
+#include "prefixroute/payload.h"
 
 namespace gateway {
 
@@ -20,6 +22,8 @@ struct Metrics {
   prometheus::Histogram routing;  // Seconds from a body complete to the instance known.
   prometheus::Counter requests;   // That were to go to an instance.
   prometheus::Counter retries;    // Of those, tries after the first.
+  // Of those, bodies by the form that they were read as.
+  std::array<prometheus::Counter, static_cast<size_t>(prefixroute::PayloadForm::kGenerate) + 1> bodies;
   prometheus::Counter client_losses;
   prometheus::Counter unserved;        // No try succeeded.
   prometheus::Counter broken_answers;  // The instance failed when a part of its answer had been passed on.

@@ -173,7 +173,10 @@ Awaitable<void> Session::Forward(Request& request) {
   // What is read is good until another session on this thread reads.
   std::optional<prefixroute::PrefixKey> key;
   if (!request.body().empty()) {
-    key = worker_.reader(snapshot_->config.router.max_prefix_bytes).Read(request.body()).key;
+    const prefixroute::Payload& payload =
+        worker_.reader(snapshot_->config.router.max_prefix_bytes).Read(request.body());
+    metrics.bodies[static_cast<size_t>(payload.form)].Increment();
+    key = payload.key;
   }
 
   Watch();

@@ -26,6 +26,7 @@ class RoutingTest(GatewayTest):
             self.assertEqual(await answer.json(), {"said": "hello"})
             engines.add(self.engine_of(answer).id)
         self.assertEqual(len(engines), 1)
+        self.assertEqual(await self.gateway.metric('bodies_total{form="chat"}'), 3)
 
     async def test_prompts_spread(self):
         await self.start()
@@ -460,6 +461,16 @@ class HealthTest(GatewayTest):
         self.assertEqual((await self.gateway.open(path="/healthz")).status, 503)
         answer = await self.gateway.open(chat("hello"))
         self.assertEqual((answer.status, answer.head.get("Retry-After")), (503, "1"))
+
+    async def test_names_are_resolved(self):
+        engine = self.engines[0]
+        await self.start(instances=[{"url": f"http://localhost:{engine.port}"}, {"url": "http://nowhere.invalid:1"}])
+        await self.until_metric(f'draining{{instance="localhost:{engine.port}"}}', 0)
+        for n in range(20):
+            self.assertEqual((await self.gateway.open(chat(str(n)))).status, 200)
+        self.assertEqual(await self.gateway.metric("retries_total"), 0)
+        self.assertEqual(await self.gateway.metric('draining{instance="nowhere.invalid:1"}'), 1)
+        self.assertEqual(engine.calls[0].head.get("Host"), f"localhost:{engine.port}")
 
     async def test_a_check_may_be_a_connection_alone(self):
         for each in self.engines:

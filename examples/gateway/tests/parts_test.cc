@@ -92,6 +92,8 @@ TEST(ConfigTest, ErrorsNameTheFieldAndTheValue) {
   EXPECT_EQ(ErrorOf(R"({"instances": [{"url": "http://a:1", "weight": "1"}]})"),
             "instances[0].weight: \"1\" is not a number");
   EXPECT_THAT(ErrorOf(R"({"instances": [{"url": "a:1"}, {"url": "http://a:1/"}]})"), HasSubstr("a:1"));
+  EXPECT_EQ(ErrorOf(R"({"instances": [{"url": "http://a:1", "id": "a\nb"}]})"),
+            R"(instances[0].id: "a\nb" is not printable ASCII without spaces)");
   EXPECT_EQ(ErrorOf(R"({"instances": [{"url": "http://a:1", "x": 1}]})"), "no such field: instances[0].x");
   EXPECT_EQ(ErrorOf(WithInstance(R"("colour": 1)")), "no such field: colour");
   EXPECT_EQ(ErrorOf(WithInstance(R"("listen": "nowhere:port")")), "listen: \"nowhere:port\" is not host:port");
