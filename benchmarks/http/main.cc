@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <fstream>
 #include <map>
 #include <numeric>
@@ -231,4 +232,11 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace prefixroute::http_load
 
-int main(int argc, char** argv) { return prefixroute::http_load::Main(argc, argv); }
+int main(int argc, char** argv) {
+  try {
+    return prefixroute::http_load::Main(argc, argv);
+  } catch (const std::exception& error) {
+    absl::FPrintF(stderr, "prefixroute_http_load: %s\n", error.what());
+    return prefixroute::http_load::kFailed;
+  }
+}

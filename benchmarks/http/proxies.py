@@ -5,12 +5,14 @@ however that ends."""
 import ctypes
 import json
 import os
+import pathlib
 import shutil
 import signal
 import socket
 import subprocess
 import time
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1
 PATIENCE = 20  # Seconds until what must happen counts as not happening.
@@ -137,6 +139,32 @@ def nginx_prefix_route(folder, engines, module, parameters=""):
 def nginx_hash(folder, engines, prefix_bytes):
     first = f'map $request_body $beginning {{ "~^(?<first>[\\s\\S]{{1,{prefix_bytes}}})" $first; }}'
     return nginx(folder, engines, http=first, balance="hash $beginning consistent;")
+
+
+def openresty(folder, engines, shared_library):
+    servers = ", ".join(f'"{address}"' for address in engines)
+    return nginx(
+        folder, engines,
+        main="load_module /usr/lib/nginx/modules/ndk_http_module.so;\n"
+             "load_module /usr/lib/nginx/modules/ngx_http_lua_module.so;",
+        http=f"""lua_package_path "{ROOT}/examples/openresty/?.lua;;";
+  lua_shared_dict prefixroute 16k;
+  init_by_lua_block {{
+    require("prefixroute").init{{library = "{shared_library}", header = "{ROOT}/include/prefixroute/c.h",
+                                servers = {{{servers}}}, max_outstanding = 0, options = {{}}}}
+  }}
+  init_worker_by_lua_block {{ require("prefixroute").init_worker() }}""",
+        balance='balancer_by_lua_block { require("prefixroute").balance() }',
+        location="""access_by_lua_block { require("prefixroute").access() }
+      body_filter_by_lua_block { require("prefixroute").first_token() }
+      log_by_lua_block { require("prefixroute").finish() }""")
+
+
+def gateway(folder, engines, program_path):
+    port = free_port()
+    with open(f"{folder}/config.json", "w", encoding="ascii") as config:
+        json.dump({"listen": f"127.0.0.1:{port}", "instances": [{"url": f"http://{each}"} for each in engines]}, config)
+    return Proxy([program_path, "--config", f"{folder}/config.json"], folder, port)
 
 
 HAPROXY_CFG = """

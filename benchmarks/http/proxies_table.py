@@ -4,19 +4,19 @@
 
   proxies_table.py --build=build/gcc --traces=FOLDER [--only=PART] [--write]
 
-Without --write it prints; --only keeps the fronts whose name has PART in it. PREFIXROUTE_TRACES may name the folder."""
+Without --write it prints; --only keeps the fronts whose name has PART in it. PREFIXROUTE_TRACES may name the folder.
+The shared library, for OpenResty, is the build's, or that which `ctest -R package.shared.install` has made there."""
 
 import argparse
 import json
 import os
-import pathlib
 import subprocess
 import sys
 import tempfile
+import textwrap
 
 import proxies
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 ENGINES = 8
 REQUESTS = 2000
 WORKLOADS = (
@@ -39,6 +39,8 @@ so that two cores suffice for all.
 | front | setting |
 | --- | --- |
 | nginx, PREFIX_AWARE | the [module](../examples/nginx), `prefix_route strategy=prefix_aware`; 4 workers, as in all rows of nginx |
+| OpenResty, PREFIX_AWARE | the [example in Lua](../examples/openresty), also with 4 workers |
+| gateway, PREFIX_AWARE | the [example of a gateway](../examples/gateway), as it is by default |
 | nginx, `hash` | `hash $beginning consistent`, a `map` of the first bytes of `$request_body` |
 | HAProxy, `hash` | `balance hash req.body,bytes(0,N)`, `hash-type consistent`, `hash-balance-factor 125` |
 
@@ -74,18 +76,29 @@ def simulate(build, trace, speed, cache_tokens):
     return {names[row["rule"]]: row for row in simulated["rules"]}, simulated["ceiling"]
 
 
+def shared_library(build):
+    for path in ("libprefixroute.so", "tests/package/install_shared/moved/lib/libprefixroute.so"):
+        if os.path.exists(f"{build}/{path}"):
+            return f"{build}/{path}"
+    sys.exit(f"{build}: has no libprefixroute.so; `ctest -R package.shared.install` there makes one")
+
+
 def fronts(build, workload):
     module = f"{build}/examples/nginx/ngx_http_prefixroute_module.so"
+    library = shared_library(build)
     yield "nginx, PREFIX_AWARE", lambda folder, engines: proxies.nginx_prefix_route(folder, engines, module)
+    yield "OpenResty, PREFIX_AWARE", lambda folder, engines: proxies.openresty(folder, engines, library)
+    yield "gateway, PREFIX_AWARE", lambda folder, engines: proxies.gateway(
+        folder, engines, f"{build}/examples/gateway/prefixroute_gateway")
     yield "nginx, round robin", proxies.nginx
     yield "nginx, `least_conn`", lambda folder, engines: proxies.nginx(folder, engines, balance="least_conn;")
     for prefix_bytes in (LONG, SHORT):
         if workload == "tau_airline" and prefix_bytes == SHORT:
             continue  # All to one engine, which would take an hour.
-        yield f"nginx, `hash`, {prefix_bytes} bytes", (
+        yield f"nginx, `hash`, {prefix_bytes:,} bytes", (
             lambda folder, engines, n=prefix_bytes: proxies.nginx_hash(folder, engines, n))
     for prefix_bytes in (LONG, SHORT):
-        yield f"HAProxy, `hash`, {prefix_bytes} bytes", (
+        yield f"HAProxy, `hash`, {prefix_bytes:,} bytes", (
             lambda folder, engines, n=prefix_bytes: proxies.haproxy_hash(folder, engines, n))
 
 
@@ -101,37 +114,46 @@ def measure(build, make_front, trace, speed, cache_tokens, engine_speed):
 
 def findings(tables):
     tau, kdconv = tables["tau_airline"], tables["kdconv_zh"]
-    ours, simulated = "nginx, PREFIX_AWARE", "simulator, PREFIX_AWARE"
-    long, short = f"nginx, `hash`, {LONG} bytes", f"nginx, `hash`, {SHORT} bytes"
-    bounded_long, bounded_short = f"HAProxy, `hash`, {LONG} bytes", f"HAProxy, `hash`, {SHORT} bytes"
+    ours, blind = "nginx, PREFIX_AWARE", "nginx, `least_conn`"
 
     def hits(rows, name):
         return f"{rows[name]['hit_rate']:.3f}"
 
-    def apart(rows):
-        return f"{100 * abs(rows[ours]['hit_rate'] / rows[simulated]['hit_rate'] - 1):.1f} %"
+    def apart(rows, name):
+        return f"{100 * abs(rows[name]['hit_rate'] / rows['simulator, PREFIX_AWARE']['hit_rate'] - 1):.1f} %"
 
     def p90(rows, name):
         return f"{rows[name]['ttft_seconds']['p90']:.3f} s"
 
-    return f"""- **Through nginx PREFIX_AWARE is what the simulator says**: the hit rates of tau_airline are {apart(tau)} apart, those of kdconv_zh
-  {apart(kdconv)}, with four workers that share one block of memory.
-- **Against balancers that don't look at the prompt** it wins by much: {hits(tau, ours)} against {hits(tau, "nginx, `least_conn`")}
-  and {hits(kdconv, ours)} against {hits(kdconv, "nginx, `least_conn`")} of `least_conn`; TTFT P90 {p90(tau, ours)} against {p90(tau, "nginx, `least_conn`")}, and {p90(kdconv, ours)} against
-  {p90(kdconv, "nginx, `least_conn`")}.
-- **Against a hash of the right number of bytes** it wins little or nothing in hits: {hits(tau, ours)} against {hits(tau, long)} (nginx) and
-  {hits(tau, bounded_long)} (HAProxy) in tau_airline, where {LONG} bytes are right, for all prompts share 6,155; TTFT P90 {p90(tau, ours)} against {p90(tau, long)} and
-  {p90(tau, bounded_long)}. In kdconv_zh, where {SHORT} bytes are: {hits(kdconv, ours)} against {hits(kdconv, short)} and {hits(kdconv, bounded_short)}.
-  Whoever knows that number, and whose traffic all fits it, needs no library.
-- **Against a hash of the wrong number** it wins by much again. {LONG} bytes in kdconv_zh, where prompts are shorter and so none is
-  another's beginning: {hits(kdconv, long)}. {SHORT} bytes in tau_airline are the same for all: nginx would send all to one engine (not run), and
-  HAProxy's bound scatters them: {hits(tau, bounded_short)}, no better than not looking. PREFIX_AWARE was told nothing for either.
-"""
+    def hashed(proxy, prefix_bytes):
+        return f"{proxy}, `hash`, {prefix_bytes:,} bytes"
+
+    return "\n".join(textwrap.fill(finding, 120, subsequent_indent="  ", break_on_hyphens=False) for finding in (
+        f"- **PREFIX_AWARE through real proxies is what the simulator says.** Hit rates through nginx with four workers, which "
+        f"share one block of memory, are {apart(tau, ours)} (tau_airline) and {apart(kdconv, ours)} (kdconv_zh) from the "
+        f"simulator's; through OpenResty {apart(tau, 'OpenResty, PREFIX_AWARE')} and "
+        f"{apart(kdconv, 'OpenResty, PREFIX_AWARE')}, through the gateway {apart(tau, 'gateway, PREFIX_AWARE')} and "
+        f"{apart(kdconv, 'gateway, PREFIX_AWARE')}.",
+        f"- **Against balancers that don't look at the prompt** it wins by much: a hit rate of {hits(tau, ours)} against "
+        f"{hits(tau, blind)} of `least_conn`, and {hits(kdconv, ours)} against {hits(kdconv, blind)}; TTFT P90 "
+        f"{p90(tau, ours)} against {p90(tau, blind)}, and {p90(kdconv, ours)} against {p90(kdconv, blind)}.",
+        f"- **Against a hash of the right number of bytes** it wins little, or nothing. In tau_airline, where all prompts "
+        f"share 6,155 bytes, {LONG:,} are right: {hits(tau, ours)} against {hits(tau, hashed('nginx', LONG))} (nginx) and "
+        f"{hits(tau, hashed('HAProxy', LONG))} (HAProxy), TTFT P90 {p90(tau, ours)} against "
+        f"{p90(tau, hashed('nginx', LONG))} and {p90(tau, hashed('HAProxy', LONG))}. In kdconv_zh, where {SHORT} are right: "
+        f"{hits(kdconv, ours)} against {hits(kdconv, hashed('nginx', SHORT))} and "
+        f"{hits(kdconv, hashed('HAProxy', SHORT))}. Whoever knows that number, and whose traffic all fits it, needs no "
+        f"library. nginx's hash has no bound, so the busiest engine had {tau[hashed('nginx', LONG)]['busiest']:.2f} times the mean in tau_airline.",
+        f"- **Against a hash of the wrong number** it wins by much again. {LONG:,} bytes in kdconv_zh, whose prompts are "
+        f"shorter, so that each turn of a conversation has another hash: {hits(kdconv, hashed('nginx', LONG))}. {SHORT} bytes "
+        f"in tau_airline are the same for all: nginx would send all to one engine (not run), and HAProxy's bound scatters "
+        f"them: {hits(tau, hashed('HAProxy', SHORT))}, hardly better than not looking. PREFIX_AWARE was told nothing of "
+        f"either."))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", default=str(ROOT / "build/gcc"))
+    parser.add_argument("--build", default=str(proxies.ROOT / "build/gcc"))
     parser.add_argument("--traces", default=os.environ.get("PREFIXROUTE_TRACES"))
     parser.add_argument("--only", default="")
     parser.add_argument("--write", action="store_true")
@@ -156,7 +178,7 @@ def main():
                        findings=findings(tables).rstrip(),
                        command="`benchmarks/http/proxies_table.py --write` has made this page.")
     if options.write:
-        (ROOT / "docs/proxies.md").write_text(page, encoding="utf-8")
+        (proxies.ROOT / "docs/proxies.md").write_text(page, encoding="utf-8")
     else:
         print(page)
 

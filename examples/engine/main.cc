@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -139,4 +140,11 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace engine
 
-int main(int argc, char** argv) { return engine::Main(argc, argv); }
+int main(int argc, char** argv) {
+  try {
+    return engine::Main(argc, argv);
+  } catch (const std::exception& error) {
+    absl::FPrintF(stderr, "example_engine: %s\n", error.what());
+    return engine::kFailed;
+  }
+}

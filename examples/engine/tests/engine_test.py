@@ -8,6 +8,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import time
 import unittest
@@ -164,6 +165,26 @@ class ApiTest(EngineTest):
             response.read()
             connection.request("POST", "/v1/completions", json.dumps({"prompt": "x", "stream": True}))
             response = connection.getresponse()
+
+    def raw(self, head, body):
+        """What comes back, until the connection is closed."""
+        host, port = self.address.split(":")
+        with socket.create_connection((host, int(port)), PATIENCE) as client:
+            client.sendall(head + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body))
+            if b"Expect" in head:
+                self.assertEqual(client.recv(100), b"HTTP/1.1 100 Continue\r\n\r\n")
+            client.sendall(body)
+            return b"".join(iter(lambda: client.recv(65536), b""))
+
+    def test_http_1_0_has_no_chunks(self):
+        answer = self.raw(b"POST /v1/completions HTTP/1.0\r\n", b'{"prompt": "x", "stream": true}')
+        header, _, body = answer.partition(b"\r\n\r\n")
+        self.assertNotIn(b"chunked", header)
+        self.assertTrue(body.startswith(b"data: {") and body.endswith(b"data: [DONE]\n\n"), body)
+
+    def test_who_expects_100_gets_it(self):
+        answer = self.raw(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n", b'{"prompt": "x"}')
+        self.assertTrue(answer.startswith(b"HTTP/1.1 200"), answer)
 
 
 class LoadTest(EngineTest):
