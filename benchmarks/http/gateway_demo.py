@@ -13,7 +13,7 @@ import proxies
 ENGINES = 7
 APPLICATIONS = 70
 CACHE_TOKENS = 200_000  # Of an engine: it keeps some 20 of the prompts.
-ENGINE_SPEED = 3
+ENGINE_SPEED = 5
 REQUESTS = 600
 
 
