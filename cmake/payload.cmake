@@ -3,11 +3,19 @@
 # prefixroute_payload: the payload component, a library beside prefixroute.
 
 add_library(prefixroute_payload
+  src/payload/kernels.cc
+  src/payload/kernels_baseline.cc
   src/payload/prompt_writer.cc
   src/payload/reader.cc
   src/payload/scan.cc)
-# What steps over bytes; at -O3 whatever the build is, which unrolls its loops.
-set_source_files_properties(src/payload/prompt_writer.cc src/payload/scan.cc PROPERTIES COMPILE_OPTIONS -O3)
+# What steps over bytes, for each width of vectors, of which one is chosen at run time; at -O3 whatever the build is.
+set_source_files_properties(src/payload/kernels_baseline.cc src/payload/prompt_writer.cc src/payload/scan.cc PROPERTIES
+  COMPILE_OPTIONS -O3)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+  target_sources(prefixroute_payload PRIVATE src/payload/kernels_avx2.cc src/payload/kernels_avx512.cc)
+  set_source_files_properties(src/payload/kernels_avx2.cc PROPERTIES COMPILE_OPTIONS "-O3;-mavx2")
+  set_source_files_properties(src/payload/kernels_avx512.cc PROPERTIES COMPILE_OPTIONS "-O3;-mavx2;-mavx512f;-mavx512bw")
+endif()
 add_library(prefixroute::payload ALIAS prefixroute_payload)
 target_include_directories(prefixroute_payload PRIVATE ${PROJECT_SOURCE_DIR} ${PREFIXROUTE_XXHASH_INCLUDE_DIR})
 target_link_libraries(prefixroute_payload

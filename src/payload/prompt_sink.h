@@ -13,13 +13,14 @@
 #include <string_view>
 
 #include "prefixroute/prefix_key.h"
+#include "src/payload/kernels.h"
 
 namespace prefixroute::internal {
 
 class PromptSink {
  public:
   // From here on a piece isn't gathered.
-  static constexpr size_t kLong = 512;
+  static constexpr size_t kLong = kLongRun;
 
   explicit PromptSink(uint64_t max_prefix_bytes) : empty_(max_prefix_bytes), hasher_(empty_) {}
 

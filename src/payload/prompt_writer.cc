@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "src/hash/xxh3.h"
-#include "src/payload/block.h"
 #include "src/payload/scan.h"
 #include "src/payload/text.h"
 
@@ -71,48 +70,26 @@ bool PromptWriter::ForEach(const char* at, Write write) {
 bool PromptWriter::String(const char* at, const char** after) {
   ++at;
   while (true) {
-    // Copies blocks, and looks behind them whether something in them ends the run; until room or run are used up.
-    char* out = sink_.Room(PromptSink::kMaxRoom);
-    const char* const last_out = sink_.room_end() - ByteBlock::kBytes;
-    const char* run = at;
-    while (out <= last_out && at - run < static_cast<ptrdiff_t>(PromptSink::kLong)) {
-      if (static_cast<size_t>(end_ - at) >= ByteBlock::kBytes) {
-        const ByteBlock block(at);
-        block.CopyTo(out);
-        const uint64_t found = block.Equal('"') | block.Equal('\\');
-        const size_t plain = found == 0 ? ByteBlock::kBytes : static_cast<size_t>(__builtin_ctzll(found));
-        at += plain;
-        out += plain;
-        if (found == 0) continue;
-      } else {
-        while (at != end_ && *at != '"' && *at != '\\') *out++ = *at++;
-      }
-      if (at == end_) {
-        sink_.Wrote(out);
-        return false;
-      }
-      if (*at == '"') {
-        sink_.Wrote(out);
-        *after = at + 1;
+    char* const room = sink_.Room(PromptSink::kMaxRoom);
+    const TextCopy copy = kernels_.copy_text(at, end_, room, sink_.room_end() - kCopySlack);
+    at = copy.at;
+    sink_.Wrote(copy.stop == TextStop::kLongRun ? copy.out - (at - copy.run) : copy.out);
+    switch (copy.stop) {
+      case TextStop::kClosed:
+        *after = at;
         return true;
-      }
-      do {
-        const Escape escape = DecodeEscape(at, end_, out);
-        if (escape != Escape::kDone) {
-          sink_.Wrote(out);
-          return escape == Escape::kCut ? false : Fail(kBadEscape);
-        }
-      } while (at != end_ && *at == '\\' && out <= last_out);
-      run = at;
+      case TextStop::kFull:
+        break;
+      case TextStop::kLongRun:
+        // It is hashed where it lies.
+        at = kernels_.find_text_end(at, end_);
+        sink_.Append(std::string_view(copy.run, static_cast<size_t>(at - copy.run)));
+        break;
+      case TextStop::kCut:
+        return false;
+      case TextStop::kMalformed:
+        return Fail(kBadEscape);
     }
-    if (at - run < static_cast<ptrdiff_t>(PromptSink::kLong)) {
-      sink_.Wrote(out);
-      continue;
-    }
-    // A long one: it is hashed where it lies.
-    sink_.Wrote(out - (at - run));
-    at = FindByte<'"', '\\'>(at, end_);
-    sink_.Append(std::string_view(run, static_cast<size_t>(at - run)));
   }
 }
 

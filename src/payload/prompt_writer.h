@@ -10,13 +10,14 @@
 
 #include <string_view>
 
+#include "src/payload/kernels.h"
 #include "src/payload/prompt_sink.h"
 
 namespace prefixroute::internal {
 
 class PromptWriter {
  public:
-  PromptWriter(const char* end, PromptSink& sink) : end_(end), sink_(sink) {}
+  PromptWriter(const char* end, PromptSink& sink) : kernels_(WidestScanKernels()), end_(end), sink_(sink) {}
 
   // `tools` or `functions`.
   bool Tools(const char* at);
@@ -53,6 +54,7 @@ class PromptWriter {
   const char* SkipCacheControl(const char* at) const;
   bool Digest(const char* at, const char** after);
 
+  const ScanKernels& kernels_;
   const char* const end_;
   PromptSink& sink_;
   std::string_view problem_;

@@ -14,27 +14,9 @@
 #include <cstdint>
 #include <string_view>
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
+#include "src/payload/kernels.h"
 
 namespace prefixroute::internal {
-
-// The first place that has one of `kBytes`; `end` if none has.
-template <char... kBytes>
-inline const char* FindByte(const char* at, const char* end) {
-#if defined(__SSE2__)
-  for (; end - at >= 16; at += 16) {
-    const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
-    __m128i found = _mm_setzero_si128();
-    ((found = _mm_or_si128(found, _mm_cmpeq_epi8(block, _mm_set1_epi8(kBytes)))), ...);
-    const int mask = _mm_movemask_epi8(found);
-    if (mask != 0) return at + __builtin_ctz(static_cast<unsigned>(mask));
-  }
-#endif
-  while (at != end && ((*at != kBytes) && ...)) ++at;
-  return at;
-}
 
 inline bool IsSpace(char byte) { return byte == ' ' || byte == '\n' || byte == '\t' || byte == '\r'; }
 
@@ -44,7 +26,15 @@ inline const char* SkipSpace(const char* at, const char* end) {
 }
 
 // From behind the opening quote to behind the closing one; null if that isn't there.
-const char* SkipString(const char* at, const char* end);
+inline const char* SkipString(const char* at, const char* end) {
+  // Most strings are short names.
+  constexpr ptrdiff_t kShort = 12;
+  const char* const short_end = end - at > kShort ? at + kShort : end;
+  for (const char* byte = at; byte != short_end && *byte != '\\'; ++byte) {
+    if (*byte == '"') return byte + 1;
+  }
+  return WidestScanKernels().skip_string(at, end);
+}
 
 // From a value's first byte to behind its last; null if that isn't there. Brackets are counted, not matched. A byte
 // that begins no value is taken for a value of no length.

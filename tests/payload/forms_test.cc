@@ -185,6 +185,20 @@ TEST(PayloadFormsTest, OfTheSameFieldTwiceTheLastCounts) {
                PayloadForm::kChat, kHi);
 }
 
+TEST(PayloadFormsTest, DocumentsExample) {
+  std::string canonical = R"(.T{"name."f."n.1.50,}.Muser.CHi.Massistant.CHo)";
+  // But for the point of a number.
+  for (size_t i = 0; i < canonical.size(); ++i) {
+    if (canonical[i] == '.' && canonical.compare(i, 3, ".50") != 0) canonical[i] = '\xff';
+  }
+  Scope scope;
+  scope.model = "m";
+  ExpectPrompt(
+      R"({"model": "m", "messages": [{"content": "Hi", "role": "user"}, {"role": "assistant", "content": [{"type": "text", "text": "Ho"}]}],
+          "tools": [{"name": "f", "n": 1.50}]})",
+      PayloadForm::kChat, canonical, scope);
+}
+
 TEST(PayloadFormsTest, ViewsOutliveNothingButTheNextRead) {
   PayloadReader reader;
   const std::string body = R"({"model": "a\"b\u00e4", "user": "plain", "stream": false, "prompt": ""})";
