@@ -3,6 +3,7 @@
 # prefixroute_payload: the payload component, a library beside prefixroute.
 
 add_library(prefixroute_payload
+  src/payload/c.cc
   src/payload/kernels.cc
   src/payload/kernels_baseline.cc
   src/payload/prompt_writer.cc
@@ -20,7 +21,7 @@ add_library(prefixroute::payload ALIAS prefixroute_payload)
 target_include_directories(prefixroute_payload PRIVATE ${PROJECT_SOURCE_DIR} ${PREFIXROUTE_XXHASH_INCLUDE_DIR})
 target_link_libraries(prefixroute_payload
   PUBLIC prefixroute
-  PRIVATE $<BUILD_INTERFACE:prefixroute_compile_options>)
+  PRIVATE ${private_absl} $<BUILD_INTERFACE:prefixroute_compile_options>)
 set_target_properties(prefixroute_payload PROPERTIES
   EXPORT_NAME payload
   CXX_EXTENSIONS OFF
@@ -29,3 +30,8 @@ set_target_properties(prefixroute_payload PROPERTIES
   POSITION_INDEPENDENT_CODE ON
   VERSION ${PROJECT_VERSION}
   SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+if(NOT library_type STREQUAL "STATIC_LIBRARY" AND UNIX AND NOT APPLE)
+  set(payload_version_script ${PROJECT_SOURCE_DIR}/cmake/prefixroute_payload.map)
+  target_link_options(prefixroute_payload PRIVATE "LINKER:--version-script=${payload_version_script}")
+  set_target_properties(prefixroute_payload PROPERTIES LINK_DEPENDS ${payload_version_script})
+endif()
