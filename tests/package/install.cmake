@@ -13,7 +13,7 @@ foreach(step
     "-S;${source};-B;${work}/build;-G;${generator};-DCMAKE_BUILD_TYPE=Release;-DBUILD_SHARED_LIBS=${shared};\
 -DCMAKE_CXX_COMPILER=${compiler};-DCMAKE_CXX_COMPILER_LAUNCHER=${launcher};-DCMAKE_INSTALL_LIBDIR=lib;\
 -DPREFIXROUTE_WERROR=ON;-DPREFIXROUTE_BUILD_TESTS=OFF;-DPREFIXROUTE_BUILD_EXAMPLES=OFF;\
--DPREFIXROUTE_BUILD_BENCHMARKS=OFF"
+-DPREFIXROUTE_BUILD_BENCHMARKS=OFF;-DPREFIXROUTE_BUILD_PAYLOAD=ON"
     "--build;${work}/build"
     "--install;${work}/build;--prefix;${work}/original")
   execute_process(COMMAND ${CMAKE_COMMAND} ${step} COMMAND_ERROR_IS_FATAL ANY)
