@@ -31,6 +31,11 @@ bool IsForOthers(http::status status) {
   return status == http::status::bad_gateway || status == http::status::service_unavailable;
 }
 
+// Whether a connection failed for want of something here: a file descriptor, a port.
+bool IsOurs(const error_code& error) {
+  return error == asio::error::no_descriptors || error == boost::system::errc::address_not_available;
+}
+
 bool HasNoBody(const Manner& manner, http::status status) {
   return manner.head || status == http::status::no_content || status == http::status::not_modified;
 }
@@ -247,7 +252,7 @@ Awaitable<Session::Outcome> Session::Try(Passage& passage) {
       upstream_ = std::make_unique<Upstream>(worker_.context());
       error = co_await upstream_->Connect(*passage.backend, Clock::now() + config.timeouts.connect);
       if (error && !lost_) {
-        fleet.RequestFailed(*passage.backend, true);
+        if (!IsOurs(error)) fleet.RequestFailed(*passage.backend, true);
         co_return Outcome::kFailed;
       }
     }

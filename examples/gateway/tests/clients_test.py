@@ -5,7 +5,6 @@
 
 import asyncio
 import json
-import logging
 import pathlib
 import re
 import shutil
@@ -143,6 +142,5 @@ class ClientsTest(GatewayTest):
 
 
 if __name__ == "__main__":
-    logging.getLogger("asyncio").setLevel(logging.ERROR)
     DIRECTORY = pathlib.Path(sys.argv.pop(1)).resolve()
-    unittest.main()
+    unittest.main(warnings="ignore")

@@ -6,7 +6,6 @@ outstanding, and the gateway must end well."""
 import asyncio
 import collections
 import json
-import logging
 import signal
 import unittest
 
@@ -815,5 +814,4 @@ class ProtocolTest(GatewayTest):
 
 
 if __name__ == "__main__":
-    logging.getLogger("asyncio").setLevel(logging.ERROR)  # It complains of slow steps.
-    unittest.main()
+    unittest.main(warnings="ignore")
