@@ -25,7 +25,7 @@ std::vector<std::string> MakeBodies(MakeBody make, size_t bytes) {
   unsigned seed = 1;
   for (std::string& body : bodies) {
     body = make(bytes, seed++);
-    body.reserve(body.size() + SimdjsonWalker::kPadding);
+    body.reserve(body.size() + SimdjsonWalker::Padding());
   }
   return bodies;
 }

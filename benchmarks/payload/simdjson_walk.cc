@@ -41,7 +41,7 @@ class SimdjsonWalker::Impl {
   ondemand::parser parser_;
 };
 
-const size_t SimdjsonWalker::kPadding = simdjson::SIMDJSON_PADDING;
+size_t SimdjsonWalker::Padding() { return simdjson::SIMDJSON_PADDING; }
 
 SimdjsonWalker::SimdjsonWalker() : impl_(std::make_unique<Impl>()) {}
 SimdjsonWalker::~SimdjsonWalker() = default;

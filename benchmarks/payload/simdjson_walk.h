@@ -14,7 +14,7 @@ namespace prefixroute {
 class SimdjsonWalker {
  public:
   // How many bytes behind the body must be readable.
-  static const size_t kPadding;
+  static size_t Padding();
 
   SimdjsonWalker();
   ~SimdjsonWalker();

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 
 #include "prefixroute/payload.h"
@@ -53,7 +54,8 @@ prefixroute_status prefixroute_payload_reader_create(uint64_t max_prefix_bytes, 
                                                      prefixroute_error* error) noexcept {
   return Guarded(error, [&]() -> prefixroute_status {
     PREFIXROUTE_RETURN_IF_BAD(CheckNotNull(error, "reader", reader));
-    *reader = reinterpret_cast<prefixroute_payload_reader*>(new PayloadReader(max_prefix_bytes));
+    *reader =
+        reinterpret_cast<prefixroute_payload_reader*>(std::make_unique<PayloadReader>(max_prefix_bytes).release());
     return PREFIXROUTE_OK;
   });
 }

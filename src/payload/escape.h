@@ -21,16 +21,16 @@ enum class Escape : uint8_t {
 
 struct EscapeTables {
   // Of each byte: its value as a hexadecimal digit, negative if it is none.
-  int8_t hex_values[256] = {};
+  int32_t hex_values[256] = {};
   // Of each byte: what it says behind a backslash; 0 if nothing (u aside).
   char simple[256] = {};
 
   constexpr EscapeTables() {
-    for (int8_t& value : hex_values) value = -1;
-    for (int digit = 0; digit < 10; ++digit) hex_values['0' + digit] = static_cast<int8_t>(digit);
+    for (int32_t& value : hex_values) value = -1;
+    for (int digit = 0; digit < 10; ++digit) hex_values['0' + digit] = digit;
     for (int digit = 10; digit < 16; ++digit) {
-      hex_values['a' + digit - 10] = static_cast<int8_t>(digit);
-      hex_values['A' + digit - 10] = static_cast<int8_t>(digit);
+      hex_values['a' + digit - 10] = digit;
+      hex_values['A' + digit - 10] = digit;
     }
     for (int i = 0; i < 8; ++i) simple[static_cast<unsigned char>("\"\\/bfnrt"[i])] = "\"\\/\b\f\n\r\t"[i];
   }

@@ -8,6 +8,7 @@
 #ifndef PREFIXROUTE_SRC_PAYLOAD_KERNELS_H_
 #define PREFIXROUTE_SRC_PAYLOAD_KERNELS_H_
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "src/base/runnable.h"
@@ -44,9 +45,9 @@ struct ScanKernels {
 };
 
 // From here on bytes without an escape are better hashed where they lie than copied.
-constexpr long kLongRun = 512;
+constexpr ptrdiff_t kLongRun = 512;
 // What copy_text() may write behind `last_out`.
-constexpr long kCopySlack = 128;
+constexpr ptrdiff_t kCopySlack = 128;
 
 Runnable<ScanKernels> RunnableScanKernels();
 
