@@ -127,7 +127,8 @@ bool PromptWriter::Message(const char* at, const char** after) {
   if (members.extent == Extent::kMalformed) return Fail(kNotJson);
   const bool cut = members.extent == Extent::kCut;
   *after = members.after;
-  const auto& [role, content, unused1, unused2, unused3, unused4, unused5, unused6] = members.values;
+  const char* const role = members.values[0];
+  const char* const content = members.values[1];
   if (role == nullptr) return !cut && Block(at, after);
   if (*role != '"') return Fail("the role of a message is not a string");
   if (!Text('M', role)) return false;
@@ -182,9 +183,7 @@ bool PromptWriter::Prompt(const char* at) {
     if (first == end_) return false;
     if (*first == ']') return true;
     if (*first == '{') return Messages(at);
-    if (*first != '"' && *first != '[') {
-      return Tokens(at);
-    }
+    if (*first != '"' && *first != '[') return Tokens(at);
     at = first;
   }
   if (*at == '"') return Text('P', at);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -80,8 +79,8 @@ constexpr std::array<std::string_view, kFieldCount> kFieldNames = {"model",
 // Where each field's value begins; null where it is missing, or null.
 using Values = std::array<const char*, kFieldCount>;
 
-// In this order the fields that hold a prompt count.
-constexpr std::array<Field, 7> kPromptFields = {kMessages, kPrompt, kInput, kInputs, kText, kInputIds, kPromptTokenIds};
+// In this order the fields that hold a prompt count. (Responses may have a `prompt` too, which names a template.)
+constexpr std::array<Field, 7> kPromptFields = {kMessages, kInput, kPrompt, kInputs, kText, kInputIds, kPromptTokenIds};
 
 Field PromptFieldOf(const Values& values) {
   for (const Field field : kPromptFields) {
@@ -212,6 +211,8 @@ std::string_view PayloadReader::Impl::ReadObject(std::string_view body, BodyPart
   for (const char*& value : values) {
     if (value != nullptr && IsNull(value, end)) value = nullptr;
   }
+  // That of responses says how to answer.
+  if (values[kText] != nullptr && *values[kText] == '{') values[kText] = nullptr;
   const Field prompt_field = PromptFieldOf(values);
   if (prompt_field == kFieldCount) return "no field that holds a prompt";
   payload_.form = FormOf(prompt_field, values);

@@ -124,6 +124,11 @@ TEST(PayloadFormsTest, ResponsesInputIsAUsersMessage) {
       PayloadForm::kResponses, MessagePiece("system", "Be brief.") + kHi);
 }
 
+TEST(PayloadFormsTest, ResponsesTextAndPromptAreNoPrompts) {
+  ExpectPrompt(R"({"text": {"format": {"type": "text"}}, "prompt": {"id": "p"}, "input": "Hi"})",
+               PayloadForm::kResponses, kHi);
+}
+
 TEST(PayloadFormsTest, ResponsesItemsWithoutRoleComeAsTheyAre) {
   ExpectPrompt(R"({"input": [{"type": "function_call_output", "call_id": "c", "output": "42"}]})",
                PayloadForm::kResponses,

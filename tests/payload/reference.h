@@ -106,8 +106,8 @@ inline std::string ReferenceCanonical(const Json& body) {
     if (has(name)) text += Piece('M', "system") + ReferenceContent(body[name]);
   }
   if (has("previous_response_id")) text += Piece('R', body["previous_response_id"].get<std::string>());
-  for (const char* name : {"messages", "prompt", "input", "inputs", "text", "input_ids", "prompt_token_ids"}) {
-    if (!has(name)) continue;
+  for (const char* name : {"messages", "input", "prompt", "inputs", "text", "input_ids", "prompt_token_ids"}) {
+    if (!has(name) || (std::string_view(name) == "text" && body[name].is_object())) continue;
     if (std::string_view(name) == "input" && body[name].is_string()) {
       return text + MessagePiece("user", body[name].get<std::string>());
     }
