@@ -270,8 +270,8 @@ absl::StatusOr<Config> FromJson(const json& object) {
 
 }  // namespace
 
-const char kHelp[] =
-    R"(prefixroute_gateway [--config FILE] [flags]: a reverse proxy for OpenAI- and Anthropic-compatible engines that
+const char* HelpText() {
+  return R"(prefixroute_gateway [--config FILE] [flags]: a reverse proxy for OpenAI- and Anthropic-compatible engines that
 sends each request to the engine that should have most of its prompt cached.
 
   --config FILE     JSON; SIGHUP reads it anew. See docs/gateway.md.
@@ -283,6 +283,7 @@ sends each request to the engine that should have most of its prompt cached.
   --check           say whether the config is right, and end
   --help            this
 )";
+}
 
 absl::StatusOr<Config> ParseConfig(std::string_view text) {
   absl::StatusOr<json> object = ParseJson(text);

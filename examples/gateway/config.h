@@ -83,7 +83,7 @@ struct CommandLine {
   std::string overrides;
 };
 
-extern const char kHelp[];
+const char* HelpText();
 
 absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv);
 

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -149,7 +150,7 @@ class Gateway {
 int Main(int argc, char** argv) {
   absl::StatusOr<CommandLine> command_line = ParseCommandLine(argc, argv);
   if (command_line.ok() && command_line->help) {
-    (void)std::fputs(kHelp, stdout);
+    (void)std::fputs(HelpText(), stdout);
     return EXIT_SUCCESS;
   }
   absl::StatusOr<Config> config = command_line.ok() ? LoadConfig(*command_line) : command_line.status();
@@ -177,4 +178,11 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace gateway
 
-int main(int argc, char** argv) { return gateway::Main(argc, argv); }
+int main(int argc, char** argv) {
+  try {
+    return gateway::Main(argc, argv);
+  } catch (const std::exception& error) {
+    gateway::Log("%s", error.what());
+    return EXIT_FAILURE;
+  }
+}

@@ -107,7 +107,9 @@ Awaitable<bool> Session::ReadRequest(Parser& parser) {
       constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
       co_await asio::async_write(stream_, asio::buffer(kContinue), Into(error));
     }
-    if (!error) co_await http::async_read(stream_, buffer_, parser, Into(error));
+    if (!error) {
+      co_await http::async_read(stream_, buffer_, parser, Into(error));
+    }
   }
   if (error == http::error::header_limit) {
     co_await Refuse(http::status::request_header_fields_too_large, "the header is too large");
@@ -130,7 +132,9 @@ Awaitable<void> Session::Refuse(http::status status, std::string_view message) {
   stream_.socket().shutdown(tcp::socket::shutdown_send, error);
   stream_.expires_after(kLinger);
   buffer_.consume(buffer_.size());
-  while (!error) (void)co_await stream_.async_read_some(buffer_.prepare(4'096), Into(error));
+  while (!error) {
+    (void)co_await stream_.async_read_some(buffer_.prepare(4'096), Into(error));
+  }
 }
 
 template <typename Buffers>
@@ -259,8 +263,12 @@ Awaitable<Session::Outcome> Session::Try(Passage& passage) {
     // Nothing is passed on before the body begins: till then another instance may serve.
     const auto deadline = Clock::now() + config.timeouts.first_byte;
     std::string_view piece;
-    if (!lost_) error = co_await upstream_->Exchange(head, passage.request.body(), manner_.head, deadline);
-    if (!lost_ && !error) piece = co_await upstream_->ReadPiece(error, deadline);
+    if (!lost_) {
+      error = co_await upstream_->Exchange(head, passage.request.body(), manner_.head, deadline);
+    }
+    if (!lost_ && !error) {
+      piece = co_await upstream_->ReadPiece(error, deadline);
+    }
     if (lost_) co_return Outcome::kClientLost;
     // An engine may close a connection that was idle just as we send.
     if (error && reused && !upstream_->answered()) continue;

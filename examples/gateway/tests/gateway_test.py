@@ -6,6 +6,7 @@ outstanding, and the gateway must end well."""
 import asyncio
 import collections
 import json
+import resource
 import signal
 import unittest
 
@@ -227,6 +228,10 @@ class StreamTest(GatewayTest):
         self.assertEqual(sum(v for k, v in metrics.items() if k.startswith("prompt_tokens_total")), 400)
 
     async def test_two_thousand_streams_at_once(self):
+        _, files = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if files < 10_000:
+            self.skipTest(f"this process may open {files} files only")
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
         self.behave(two_events)
         await self.start(load={"source": "none"}, health={"interval": 1})
         streams = 2000

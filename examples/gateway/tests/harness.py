@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import re
+import resource
 import signal
 import socket
 import struct
@@ -28,6 +29,12 @@ SSE = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding:
 
 def die_with_parent():
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def start_small():
+    """Also with a limit of files that is the gateway's to raise."""
+    die_with_parent()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 
 
 def chunk(data):
@@ -264,7 +271,7 @@ class Gateway:
         with open(f"{self.folder}/log", "wb") as log:
             self.process = subprocess.Popen(
                 [GATEWAY, "--config", f"{self.folder}/config.json", *flags], stdin=subprocess.DEVNULL,
-                stdout=log, stderr=log, start_new_session=True, preexec_fn=die_with_parent,
+                stdout=log, stderr=log, start_new_session=True, preexec_fn=start_small,
                 # With AddressSanitizer, memory that was freed is kept for a while.
                 env={**os.environ, "ASAN_OPTIONS": "quarantine_size_mb=1"})
         await until(self._listening, "the gateway listens")
