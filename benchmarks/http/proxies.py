@@ -177,6 +177,7 @@ defaults
   timeout connect 5s
   timeout client 10m
   timeout server 10m
+  option http-no-delay
 listen gateway
   bind 127.0.0.1:{port}
   option http-buffer-request

@@ -42,9 +42,10 @@ so that two cores suffice for all.
 | OpenResty, PREFIX_AWARE | the [example in Lua](../examples/openresty), also with 4 workers |
 | gateway, PREFIX_AWARE | the [example of a gateway](../examples/gateway), as it is by default |
 | nginx, `hash` | `hash $beginning consistent`, a `map` of the first bytes of `$request_body` |
-| HAProxy, `hash` | `balance hash req.body,bytes(0,N)`, `hash-type consistent`, `hash-balance-factor 125` |
+| HAProxy, `hash` | `balance hash req.body,bytes(0,N)`, `hash-type consistent`, `hash-balance-factor 125`; 2 threads |
 
-The prompt is the first thing in the body. *Busiest* is the engine with the most requests, against the mean.
+The prompt is the first thing in the body. *Busiest* is the engine with the most requests, against the mean. Each row is
+one run; the engines' ports differ from run to run, and with them what a hash gives to whom.
 
 {tables}
 
