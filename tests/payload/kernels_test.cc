@@ -97,6 +97,7 @@ class PayloadKernelsTest : public ::testing::Test {
   const Runnable<ScanKernels> runnable_ = RunnableScanKernels();
   std::mt19937 random_{1};
   Guarded memory_{8'192};
+  Guarded room_{1'024};
 };
 
 TEST_F(PayloadKernelsTest, StringsEndWhereTheirQuoteIs) {
@@ -142,8 +143,7 @@ TEST_F(PayloadKernelsTest, TextIsCopiedAndDecoded) {
         TextCopy copy;
         do {
           const size_t size = 1 + random_() % 700;
-          Guarded room(size + kCopySlack);
-          char* const out = const_cast<char*>(room.AtEnd(std::string(size + kCopySlack, '?')).data());
+          char* const out = const_cast<char*>(room_.AtEnd(std::string(size + kCopySlack, '?')).data());
           copy = kernels.copy_text(at, bytes.end(), out, out + size - 1);
           ASSERT_LE(copy.out, out + size + kCopySlack);
           text.append(out, copy.out);
