@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <utility>
 
 #include "log.h"
@@ -11,8 +12,7 @@
 namespace gateway {
 namespace {
 
-const prometheus::Histogram::BucketBoundaries kFirstTokenSeconds = {0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
-                                                                    1,     2.5,  5,     10,   25,  60,   120};
+constexpr double kFirstTokenSeconds[] = {0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60, 120};
 
 std::string Authority(const Address& address) {
   const bool ipv6 = address.host.find(':') != std::string::npos;
@@ -36,7 +36,7 @@ uint32_t PrefixEntries(size_t instances) {
 }  // namespace
 
 Backend::Backend(std::string id, Address address)
-    : first_token(kFirstTokenSeconds),
+    : first_token({std::begin(kFirstTokenSeconds), std::end(kFirstTokenSeconds)}),
       id_(std::move(id)),
       address_(std::move(address)),
       authority_(Authority(address_)) {

@@ -5,6 +5,7 @@
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
 
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -17,8 +18,8 @@ using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 
-const prometheus::Histogram::BucketBoundaries kRoutingSeconds = {1e-6, 2e-6, 3e-6, 5e-6, 7.5e-6, 1e-5, 1.5e-5, 2e-5,
-                                                                 3e-5, 5e-5, 1e-4, 2e-4, 5e-4,   1e-3, 2.5e-3, 1e-2};
+constexpr double kRoutingSeconds[] = {1e-6, 2e-6, 3e-6, 5e-6, 7.5e-6, 1e-5, 1.5e-5, 2e-5,
+                                      3e-5, 5e-5, 1e-4, 2e-4, 5e-4,   1e-3, 2.5e-3, 1e-2};
 
 class Page {
  public:
@@ -78,7 +79,7 @@ void AddRouter(Page& page, const prefixroute::RouterStats& stats) {
 
 }  // namespace
 
-Metrics::Metrics() : routing(kRoutingSeconds) {}
+Metrics::Metrics() : routing({std::begin(kRoutingSeconds), std::end(kRoutingSeconds)}) {}
 
 std::string MetricsText(const Metrics& metrics, const Fleet& fleet) {
   Page page;

@@ -46,28 +46,28 @@ void Poller::ForEach(Job job, std::set<const Backend*>& running) {
   const auto snapshot = fleet_.snapshot();
   for (const std::shared_ptr<Backend>& backend : snapshot->backends) {
     if (!running.insert(backend.get()).second) continue;
-    asio::co_spawn(context_, (this->*job)(backend, snapshot->config),
-                   [&running, backend](std::exception_ptr) { running.erase(backend.get()); });
+    asio::co_spawn(context_, (this->*job)(*backend, snapshot->config),
+                   [&running, backend, snapshot](std::exception_ptr) { running.erase(backend.get()); });
   }
 }
 
-Awaitable<void> Poller::CheckHealth(std::shared_ptr<Backend> backend, Config config) {
-  co_await Resolve(*backend);
-  Answer answer = co_await Get(*backend, config.health.path, config.health.timeout);
+Awaitable<void> Poller::CheckHealth(Backend& backend, const Config& config) {
+  co_await Resolve(backend);
+  Answer answer = co_await Get(backend, config.health.path, config.health.timeout);
   if (!answer.error && answer.status < 400) {
-    fleet_.CheckSucceeded(*backend);
+    fleet_.CheckSucceeded(backend);
   } else {
-    fleet_.CheckFailed(*backend, !answer.connected);
+    fleet_.CheckFailed(backend, !answer.connected);
   }
 }
 
-Awaitable<void> Poller::AskLoad(std::shared_ptr<Backend> backend, Config config) {
-  const Answer answer = co_await Get(*backend, config.load.path, config.health.timeout);
+Awaitable<void> Poller::AskLoad(Backend& backend, const Config& config) {
+  const Answer answer = co_await Get(backend, config.load.path, config.health.timeout);
   EngineMetrics metrics;
   if (!answer.error && answer.status == 200) metrics = ParseEngineMetrics(answer.body);
   // Of one that says nothing we know nothing, and what it said before is old.
-  (void)fleet_.router().ReportLoad(backend->id(), metrics.load.value_or(prefixroute::EngineLoad()));
-  if (metrics.process_start_seconds) fleet_.ReportStart(*backend, *metrics.process_start_seconds);
+  (void)fleet_.router().ReportLoad(backend.id(), metrics.load.value_or(prefixroute::EngineLoad()));
+  if (metrics.process_start_seconds) fleet_.ReportStart(backend, *metrics.process_start_seconds);
 }
 
 Awaitable<void> Poller::Resolve(Backend& backend) {
@@ -83,7 +83,8 @@ Awaitable<void> Poller::Resolve(Backend& backend) {
   backend.SetEndpoints(std::move(endpoints));
 }
 
-Awaitable<Poller::Answer> Poller::Get(const Backend& backend, std::string path, std::chrono::milliseconds timeout) {
+Awaitable<Poller::Answer> Poller::Get(const Backend& backend, std::string_view path,
+                                      std::chrono::milliseconds timeout) {
   const auto deadline = Clock::now() + timeout;
   Answer answer;
   Upstream upstream(context_);

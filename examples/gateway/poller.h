@@ -22,7 +22,7 @@ class Poller {
   void Start();
 
  private:
-  using Job = Awaitable<void> (Poller::*)(std::shared_ptr<Backend>, Config);
+  using Job = Awaitable<void> (Poller::*)(Backend&, const Config&);
 
   struct Answer {
     error_code error;
@@ -33,12 +33,13 @@ class Poller {
 
   Awaitable<void> PollHealth();
   Awaitable<void> PollLoad();
-  Awaitable<void> CheckHealth(std::shared_ptr<Backend> backend, Config config);
-  Awaitable<void> AskLoad(std::shared_ptr<Backend> backend, Config config);
+  Awaitable<void> CheckHealth(Backend& backend, const Config& config);
+  Awaitable<void> AskLoad(Backend& backend, const Config& config);
   Awaitable<void> Resolve(Backend& backend);
-  Awaitable<Answer> Get(const Backend& backend, std::string path, std::chrono::milliseconds timeout);
+  Awaitable<Answer> Get(const Backend& backend, std::string_view path, std::chrono::milliseconds timeout);
   Awaitable<void> Sleep(std::chrono::milliseconds time);
-  // For each instance, unless the same job for it still runs.
+  // Starts the job for each instance, unless the same job for it still runs. What it refers to lives until it has
+  // ended.
   void ForEach(Job job, std::set<const Backend*>& running);
 
   asio::io_context& context_;
