@@ -16,8 +16,9 @@ inline constexpr double kFreeBytes = 4096;
 inline constexpr double kOutstandingShare = 0.2;
 
 // Homes that a part of a prefix has, for each instance's worth of traffic that carries it: more than one, for replicas
-// of a gateway don't see each other pile up on one home; not many more, for each is a cache that must hold the part.
-inline constexpr double kHomesPerShare = 4;
+// of a gateway don't see each other pile up on one home; not many more, for each is a cache that must hold the part,
+// and where caches are small it drives another part out.
+inline constexpr double kHomesPerShare = 2;
 
 // A part's share is taken of the requests seen lately and of so many more an instance, so that the first requests that
 // a router sees are not taken for all there is.

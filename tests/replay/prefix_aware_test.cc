@@ -8,6 +8,7 @@
 #include <map>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "benchmarks/replay/fleet_simulator.h"
@@ -123,6 +124,24 @@ TEST(PrefixAwareTest, APromptThatAllSendDoesNotPileUp) {
     const FleetResult own = SimulateRule(trace, "prefix_aware", {});
     EXPECT_LE(own.MeanTtftUs(), 1.05 * SimulateRule(trace, "least_outstanding", {}).MeanTtftUs());
     EXPECT_LE(Busiest(own), 1.1);
+  }
+}
+
+// Engines that keep four or five of the prompts each, all of them together half as many again as there are: who takes a
+// prompt to two engines for no need drives another out.
+TEST(PrefixAwareTest, KeepsPromptsApartWhereCachesAreSmall) {
+  for (const auto& [applications, cache_tokens] : {std::pair(24U, 45'000U), std::pair(5U, 40'000U)}) {
+    SCOPED_TRACE("applications: " + std::to_string(applications));
+    LongContext workload;
+    workload.applications = applications;
+    workload.rate = 10;
+    workload.seconds = 300;
+    const Trace trace = GenerateLongContext(workload);
+    FleetOptions small;
+    small.engine.cache_tokens = cache_tokens;
+    const FleetResult own = SimulateRule(trace, "prefix_aware", small);
+    EXPECT_GE(HitRate(own), 0.9 * HitRate(SimulateRule(trace, "precise", small)));
+    EXPECT_LE(own.MeanTtftUs(), 0.1 * SimulateRule(trace, "least_outstanding", small).MeanTtftUs());
   }
 }
 
