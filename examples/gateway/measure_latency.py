@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """measure_latency.py prefixroute_gateway [--requests N]: what the gateway adds to a request on loopback. Requests go by
-turns to an engine directly and through the gateway, over connections that are kept, one at a time; the engine answers at
-once. Prints medians, and from the gateway's own histogram how long it took to choose."""
+turns to an engine directly and through the gateway, over connections that are kept, one at a time; the engine answers
+at once. Prints medians, and from the gateway's own histogram how long it took to choose."""
 
 import argparse
 import ctypes
@@ -73,8 +73,8 @@ class Client:
     def request(self, body):
         """Seconds to the first event, and to the end."""
         begin = time.perf_counter()
-        self.connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: engine\r\nContent-Type: application/json\r\n"
-                                b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        self.connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: engine\r\n"
+                                b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
         answer = receive(self.connection, b"data: ")
         first = time.perf_counter()
         if not answer.endswith(b"0\r\n\r\n"):
@@ -88,7 +88,7 @@ def body(number):
 
 
 def choosing(port):
-    """Of the gateway's histogram: how many were timed, the bound of the bucket of the median, and the share under 20 us."""
+    """Of the gateway's histogram: how many were timed, the median's bucket's bound, and the share under 20 us."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as page:
         text = page.read().decode()
     buckets = [(float(bound), float(count)) for bound, count in
@@ -106,8 +106,9 @@ def main():
     port, child = multiprocessing.Pipe()
     multiprocessing.Process(target=engine, args=(child,), daemon=True).start()
     engine_port = port.recv()
-    gateway = subprocess.Popen([arguments.gateway, "--listen=127.0.0.1:0", f"--instance=http://127.0.0.1:{engine_port}"],
-                               stderr=subprocess.PIPE, text=True, preexec_fn=die_with_parent)
+    gateway = subprocess.Popen(
+        [arguments.gateway, "--listen=127.0.0.1:0", f"--instance=http://127.0.0.1:{engine_port}"],
+        stderr=subprocess.PIPE, text=True, preexec_fn=die_with_parent)
     gateway_port = int(re.search(r"listens at \S+:(\d+)", gateway.stderr.readline())[1])
     clients = {"direct": Client(engine_port), "gateway": Client(gateway_port)}
     times = {name: [] for name in clients}

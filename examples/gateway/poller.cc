@@ -47,7 +47,7 @@ void Poller::ForEach(Job job, std::set<const Backend*>& running) {
   for (const std::shared_ptr<Backend>& backend : snapshot->backends) {
     if (!running.insert(backend.get()).second) continue;
     asio::co_spawn(context_, (this->*job)(*backend, snapshot->config),
-                   [&running, backend, snapshot](std::exception_ptr) { running.erase(backend.get()); });
+                   [&running, backend, snapshot](const std::exception_ptr&) { running.erase(backend.get()); });
   }
 }
 

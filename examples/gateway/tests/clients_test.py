@@ -30,7 +30,8 @@ def anthropic_event(kind, **fields):
 
 OPENAI_USAGE = {"prompt_tokens": 20, "completion_tokens": 3, "total_tokens": 23,
                 "prompt_tokens_details": {"cached_tokens": 16}}
-ANTHROPIC_USAGE = {"input_tokens": 4, "cache_read_input_tokens": 16, "cache_creation_input_tokens": 0, "output_tokens": 3}
+ANTHROPIC_USAGE = {"input_tokens": 4, "cache_read_input_tokens": 16, "cache_creation_input_tokens": 0,
+                   "output_tokens": 3}
 TOOL_CALL = {"id": "t", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Paris"}'}}
 
 
@@ -42,8 +43,8 @@ async def openai_engine(call, body):
         events.append(event({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [
             {"index": 0, "delta": {}, "finish_reason": "tool_calls" if with_tool else "stop"}]}))
         if body.get("stream_options", {}).get("include_usage"):
-            events.append(event({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [],
-                                 "usage": OPENAI_USAGE}))
+            events.append(event({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m",
+                                 "choices": [], "usage": OPENAI_USAGE}))
         if body["model"] == "endless":
             return await call.stream(events[:4] + [b""], held=1)
         return await call.stream(events + [event(b"[DONE]")])

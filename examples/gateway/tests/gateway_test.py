@@ -8,10 +8,13 @@ import collections
 import json
 import resource
 import signal
+import socket
+import subprocess
+import tempfile
 import unittest
 
-from harness import PATIENCE, SSE, Engine, GatewayTest, chat, chunk, event, hello, read_body, read_head, reset, \
-    two_events, until
+from harness import GATEWAY, PATIENCE, SSE, Engine, Gateway, GatewayTest, chat, chunk, event, hello, read_body, \
+    read_head, reset, two_events, until
 
 
 class RoutingTest(GatewayTest):
@@ -81,7 +84,8 @@ class RoutingTest(GatewayTest):
                 self.assertEqual(call.head.get("endpoint-load-metrics-format"), "TEXT")
                 await call.answer(headers=[f"endpoint-load-metrics: {load}"])
             return behave
-        self.engines[0].behave = saying("TEXT named_metrics.kv_cache_usage_perc=0.4, named_metrics.num_requests_waiting=5.0")
+        self.engines[0].behave = saying("TEXT named_metrics.kv_cache_usage_perc=0.4, "
+                                        "named_metrics.num_requests_waiting=5.0")
         self.engines[1].behave = saying('JSON {"named_metrics": {"num_requests_waiting": 7.0}}')
         self.engines[2].behave = saying("TEXT named_metrics.num_requests_waiting=0.0")
         await self.start(strategy="LEAST_OUTSTANDING_REQUESTS", load={"source": "orca"})
@@ -200,13 +204,16 @@ class StreamTest(GatewayTest):
         await until(self.nothing_outstanding, "finished")
 
     async def test_cached_tokens_are_read_from_answers(self):
-        openai = {"usage": {"prompt_tokens": 100, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 64}}}
+        openai = {"usage": {"prompt_tokens": 100, "completion_tokens": 3,
+                            "prompt_tokens_details": {"cached_tokens": 64}}}
         start = {"type": "message_start", "message": {"usage": {
             "input_tokens": 10, "cache_read_input_tokens": 80, "cache_creation_input_tokens": 10, "output_tokens": 1}}}
-        responses = {"type": "response.completed", "response": {"output": [{"text": "\"usage\": {\"cached_tokens\": 9"}],
-                     "usage": {"input_tokens": 100, "input_tokens_details": {"cached_tokens": 50}}}}
+        responses = {"type": "response.completed", "response": {
+            "output": [{"text": "\"usage\": {\"cached_tokens\": 9"}],
+            "usage": {"input_tokens": 100, "input_tokens_details": {"cached_tokens": 50}}}}
         said = [
-            ("/v1/chat/completions", [event({"choices": [{"delta": "x" * 50000}]}), event(openai), event(b"[DONE]")], 64),
+            ("/v1/chat/completions", [event({"choices": [{"delta": "x" * 50_000}]}), event(openai), event(b"[DONE]")],
+             64),
             ("/v1/messages", [b"event: message_start\n" + event(start), event({"usage": {"output_tokens": 5}})], 80),
             ("/v1/responses", [event(responses)], 50),
             ("/v1/completions", json.dumps({"choices": ["{}"], **openai}, indent=1).encode(), 64),
@@ -306,7 +313,8 @@ class RetryTest(GatewayTest):
                 await call.answer(b'{"mine": 1}', status, ["X-Mine: yes"])
             self.behave(behave)
             answer = await self.gateway.open(chat("hello"))
-            self.assertEqual((answer.status, await answer.json(), answer.head.get("X-Mine")), (status, {"mine": 1}, "yes"))
+            self.assertEqual((answer.status, await answer.json(), answer.head.get("X-Mine")),
+                             (status, {"mine": 1}, "yes"))
         self.assertEqual(await self.gateway.metric("retries_total"), 0)
 
     async def test_tries_are_bounded(self):
@@ -587,6 +595,58 @@ class ShutdownTest(GatewayTest):
         self.assertEqual(await self.gateway.ended(), 1)
 
 
+    async def test_the_next_gateway_takes_over_the_port(self):
+        self.behave(two_events)
+        await self.start()
+        stream = await self.gateway.open(chat("hello", stream=True))
+        folder = tempfile.TemporaryDirectory(prefix="prefixroute-gateway-")
+        self.addCleanup(folder.cleanup)
+        following = Gateway(folder.name)
+        following.configure(self.engines, listen=f"127.0.0.1:{self.gateway.port}")
+        try:
+            await following.start()
+            self.gateway.signal(signal.SIGTERM)
+            await until(lambda: "ends when all streams have" in self.gateway.log(), "the first one drains")
+            self.release()
+
+            async def served():
+                try:
+                    return (await following.open(path="/healthz", headers=["Connection: close"])).status == 200
+                except (OSError, asyncio.IncompleteReadError):
+                    return False  # It came to the first one just as that one closed.
+            await until(served, "the second one serves")
+            for n in range(20):
+                self.assertEqual((await following.open(chat(str(n)))).status, 200)
+            self.assertTrue((await stream.body()).endswith(event(b"[DONE]")))
+            self.assertEqual(await self.gateway.ended(), 0)
+        finally:
+            await following.stop()
+
+
+class CommandLineTest(unittest.TestCase):
+    def run_gateway(self, *arguments):
+        done = subprocess.run([GATEWAY, *arguments], capture_output=True, text=True, timeout=PATIENCE, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    def test_help(self):
+        status, output, log = self.run_gateway("--help")
+        self.assertEqual((status, log), (0, ""))
+        self.assertIn("--instance URL", output)
+
+    def test_a_config_can_be_checked(self):
+        self.assertEqual(self.run_gateway("--check", "--instance", "http://127.0.0.1:1"), (0, "", ""))
+        status, output, log = self.run_gateway("--check", "--instance", "https://127.0.0.1:1")
+        self.assertEqual((status, output), (2, ""))
+        self.assertIn('instances[0].url: "https://127.0.0.1:1" is not http://host:port', log)
+
+    def test_an_address_that_is_taken(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            address = f"127.0.0.1:{taken.getsockname()[1]}"
+            status, _, log = self.run_gateway("--listen", address, "--instance", "http://127.0.0.1:1")
+        self.assertEqual(status, 1)
+        self.assertIn(f"can't listen at {address}", log)
+
+
 class ProtocolTest(GatewayTest):
     async def test_headers_for_one_connection_alone_are_not_passed_on(self):
         async def behave(call):
@@ -764,7 +824,8 @@ class ProtocolTest(GatewayTest):
             self.assertEqual((answer.status, answer.head.get("Access-Control-Allow-Origin")), (204, "*"))
             self.assertEqual(answer.head.all("Transfer-Encoding") + answer.head.all("Content-Length"), [])
         await self.gateway.request(*connection, method="OPTIONS", path="*")
-        self.assertEqual((await self.gateway.request(*connection, path="http://elsewhere/v1/x?y", method="DELETE")).status, 204)
+        answer = await self.gateway.request(*connection, path="http://elsewhere/v1/x?y", method="DELETE")
+        self.assertEqual(answer.status, 204)
         self.assertIn("/v1/x?y", [call.path for each in self.engines for call in each.calls])
 
     async def test_http_1_0(self):

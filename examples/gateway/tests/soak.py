@@ -46,8 +46,9 @@ class EngineProcess:
         self.kills = 0
 
     def start(self):
-        self.process = subprocess.Popen([ENGINE, f"--port={self.port}", "--speed=20"], stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=die_with_parent)
+        self.process = subprocess.Popen(
+            [ENGINE, f"--port={self.port}", "--speed=20"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, preexec_fn=die_with_parent)
 
     async def up(self):
         async def listens():
