@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Prints the Markdown tables of docs/tuning.md, of generated traffic: when routing by prefix pays, one property of the
-traffic varied at a time; and what a hard bound does to a fleet that is busy and to one that is overloaded.
+traffic varied at a time; what small caches do; and what a hard bound does to a fleet that is busy and to one that is
+overloaded.
 
 tuning.py prefixroute_replay
 """
@@ -27,6 +28,9 @@ CASES = ([("shared prompts", {"prompts": count}) for count in (1, 10, 100, 300, 
          [("new tokens behind them", {"own": tokens}) for tokens in (20, 1000, 4000)] +
          [("load", {"busy": share}) for share in (0.05, 0.2, 0.8)])
 
+# Engines, applications of the generated long_context, and how many of their prompts an engine keeps.
+SMALL = ((8, 24, 4.8), (8, 24, 6.4), (8, 48, 10.7), (8, 5, 4.3), (3, 8, 4.3))
+PROMPT_TOKENS = 9344  # Mean.
 # Of the generated long_context: one that PREFIX_AWARE keeps up with, and one that nothing does.
 RATES = (60, 120)
 BOUNDS = (0, 512, 256, 128, 64, 16)
@@ -48,10 +52,10 @@ def write_trace(path, shared, own, prompts, busy):
     return rate
 
 
-def simulate(program, *flags):
+def simulate(program, *flags, rules=RULES):
     """Every rule's figures."""
     with tempfile.NamedTemporaryFile(suffix=".json") as report:
-        done = subprocess.run([program, *flags, "--rules=" + ",".join(RULES), "--json=" + report.name],
+        done = subprocess.run([program, *flags, "--rules=" + ",".join(rules), "--json=" + report.name],
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         if done.returncode != 0:
             sys.exit(done.stderr)
@@ -84,6 +88,20 @@ def when_it_pays(program):
                  "LEAST_OUTSTANDING_REQUESTS", "PREFIX_AWARE"], each(row, CASES))
 
 
+def small_caches(program):
+    def row(case):
+        engines, applications, kept = case
+        flags = [f"--instances={engines}", f"--applications={applications}",
+                 f"--cache_tokens={int(kept * PROMPT_TOKENS)}", f"--rate={1.25 * engines:g}", "--seconds=300"]
+        rules = simulate(program, *flags, rules=["least_outstanding", "precise", "prefix_aware"])
+        return [str(engines), str(applications), f"{kept:g}",
+                *(f"{rules[rule]['hit_rate']:.2f}, {times(rules[rule])}"
+                  for rule in ("least_outstanding", "precise", "prefix_aware"))]
+
+    print_table(["engines", "applications", "prompts that an engine keeps", "LEAST_OUTSTANDING_REQUESTS: hits, P50/P90",
+                 "*precise*", "PREFIX_AWARE"], each(row, SMALL))
+
+
 def bounds(program):
     def row(case):
         rate, bound = case
@@ -102,6 +120,7 @@ def main():
     if len(sys.argv) != 2:
         sys.exit("usage: tuning.py prefixroute_replay")
     when_it_pays(sys.argv[1])
+    small_caches(sys.argv[1])
     bounds(sys.argv[1])
 
 
