@@ -31,6 +31,7 @@ class CRouter {
     options.max_instances = from.max_instances;
     const std::vector<Instance> fleet = BenchmarkFleet(instance_count);
     std::vector<prefixroute_instance> instances;
+    instances.reserve(fleet.size());
     for (const Instance& instance : fleet) {
       instances.push_back({sizeof(prefixroute_instance), instance.max_outstanding, instance.weight, instance.id.data(),
                            instance.id.size()});
