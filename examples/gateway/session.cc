@@ -45,9 +45,8 @@ bool HasNoBody(const Manner& manner, http::status status) {
 Session::Session(Worker& worker, tcp::socket socket, bool admin)
     : worker_(worker), stream_(std::move(socket)), admin_(admin) {
   worker_.Add(this);
+  Prepare(stream_.socket());
   error_code ignored;
-  stream_.socket().set_option(tcp::no_delay(true), ignored);
-  stream_.socket().set_option(asio::socket_base::keep_alive(true), ignored);
   address_ = stream_.socket().remote_endpoint(ignored).address().to_string();
 }
 

@@ -31,7 +31,7 @@ Awaitable<error_code> Upstream::Connect(const Backend& backend, Deadline deadlin
   error_code error;
   stream_.expires_at(deadline);
   co_await stream_.async_connect(endpoints, Into(error));
-  if (!error) stream_.socket().set_option(tcp::no_delay(true), error);
+  if (!error) Prepare(stream_.socket());
   co_return error;
 }
 
