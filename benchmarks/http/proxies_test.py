@@ -66,7 +66,7 @@ class ProxiesTest(unittest.TestCase):
     @unittest.skipUnless(proxies.program("haproxy"), "haproxy is not installed")
     def test_haproxy_hash(self):
         self.assertGreater(self.hit_rate(lambda folder, engines: proxies.haproxy_hash(folder, engines, 2000)),
-                           self.simulated["least_outstanding"] + 0.3)
+                           self.simulated["least_outstanding"] + 0.15)
 
 
 if __name__ == "__main__":

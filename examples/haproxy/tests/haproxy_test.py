@@ -15,7 +15,8 @@ import unittest
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(FOLDER.parent / "nginx/tests"))
-os.environ.setdefault("PREFIXROUTE_NGINX_MODULE", "")  # gateway.py wants it; here is no nginx.
+for variable in ("PREFIXROUTE_NGINX_MODULE", "PREFIXROUTE_NGINX_MODULE_WITHOUT_PAYLOAD"):
+    os.environ.setdefault(variable, "")  # gateway.py wants them; here is no module.
 
 from engine import Engine, read_head  # pylint: disable=wrong-import-position
 from gateway import PATIENCE, Stream, free_ports, until  # pylint: disable=wrong-import-position
