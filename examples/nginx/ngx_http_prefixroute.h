@@ -5,6 +5,7 @@
 //   _module.c  "prefix_route" in an upstream block becomes a conf
 //   _zone.c    the conf's shared memory, and this worker's routers on it
 //   _prefix.c  the request's body, or a variable, becomes a key
+//   _prompt.c  so does the prompt in a JSON body, where the library's payload component is there
 //   _peer.c    the key becomes a lease and nginx's peer; the lease is given back
 //   _filter.c  the first byte of the answer; 429 where every server is at its bound
 //   _status.c  variables, and the status page
@@ -45,12 +46,15 @@ typedef struct {
   prefixroute_options options;
   uint32_t max_outstanding;
   ngx_http_complex_value_t* scope;   // NULL: none.
-  ngx_http_complex_value_t* prefix;  // NULL: the request's body.
+  ngx_http_complex_value_t* prefix;  // NULL: the request's body, or the prompt in it.
+  ngx_uint_t by_prompt;              // The prefix is the prompt in the body.
+  uint64_t prefix_bytes;             // How much of a prefix counts.
   ngx_shm_zone_t* zone;              // NULL: the upstream has no "prefix_route".
   ngx_http_prefixroute_shared_t* shared;
   ngx_http_prefixroute_group_t groups[2];  // The servers and the backup servers.
   ngx_uint_t group_count;
-  time_t attach_after;  // When a worker that could not attach tries again.
+  struct prefixroute_payload_reader* reader;  // Where by_prompt; each worker has its own, by fork.
+  time_t attach_after;                        // When a worker that could not attach tries again.
   ngx_event_t reaper;
 } ngx_http_prefixroute_conf_t;
 
@@ -66,6 +70,7 @@ typedef struct {
   prefixroute_lease lease;
   prefixroute_decision decision;  // The last.
   ngx_str_t instance;             // Chosen last; empty before.
+  const char* form;               // Of the body; NULL where it was not read as JSON.
   unsigned has_first_token : 1;
   unsigned exhausted : 1;  // Refused: every server at its bound.
 } ngx_http_prefixroute_peer_t;
@@ -82,7 +87,14 @@ void ngx_http_prefixroute_detach(void* conf);
 void ngx_http_prefixroute_start_reaper(ngx_http_prefixroute_conf_t* conf, ngx_cycle_t* cycle);
 
 // _prefix.c
-ngx_int_t ngx_http_prefixroute_make_key(ngx_http_request_t* r, ngx_http_prefixroute_conf_t* conf, prefixroute_key* key);
+ngx_int_t ngx_http_prefixroute_make_key(ngx_http_prefixroute_peer_t* pp);
+
+// _prompt.c
+#if (NGX_HTTP_PREFIXROUTE_PAYLOAD)
+ngx_int_t ngx_http_prefixroute_make_reader(ngx_conf_t* cf, ngx_http_prefixroute_conf_t* conf);
+// The key and the form. A body that isn't understood counts as it is.
+ngx_int_t ngx_http_prefixroute_read_prompt(ngx_http_prefixroute_peer_t* pp, const ngx_str_t* scope);
+#endif
 
 // _peer.c
 ngx_int_t ngx_http_prefixroute_init_peer(ngx_http_request_t* r, ngx_http_upstream_srv_conf_t* us);

@@ -133,6 +133,25 @@ static ngx_int_t read_variables(ngx_conf_t* cf, ngx_str_t* value, ngx_http_compl
   return ngx_http_compile_complex_value(&compile);
 }
 
+// The name of what is in the body, or variables: a mere text would be the prefix of all requests.
+static ngx_int_t read_prefix(ngx_conf_t* cf, ngx_str_t* value, ngx_http_prefixroute_conf_t* conf) {
+  conf->by_prompt = value->len == 6 && ngx_strncmp(value->data, "prompt", 6) == 0;
+  if (conf->by_prompt) {
+#if (NGX_HTTP_PREFIXROUTE_PAYLOAD)
+    return NGX_OK;
+#else
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "\"prefix=prompt\" of \"prefix_route\" needs the library's payload component, which this module "
+                       "was built without");
+    return NGX_ABORT;
+#endif
+  }
+  if (read_variables(cf, value, &conf->prefix) != NGX_OK) {
+    return NGX_ERROR;
+  }
+  return conf->prefix->lengths != NULL ? NGX_OK : NGX_ERROR;
+}
+
 static ngx_int_t read_zone(ngx_conf_t* cf, const ngx_str_t* value, ngx_http_prefixroute_conf_t* conf) {
   u_char* colon = ngx_strlchr(value->data, value->data + value->len, ':');
   if (colon == NULL || colon == value->data) {
@@ -183,7 +202,7 @@ static ngx_int_t read_parameter(ngx_conf_t* cf, ngx_http_prefixroute_conf_t* con
     return read_variables(cf, &value, &conf->scope);
   }
   if (has_name(parameter, "prefix", &value)) {
-    return read_variables(cf, &value, &conf->prefix);
+    return read_prefix(cf, &value, conf);
   }
   if (has_name(parameter, "max_outstanding", &value)) {
     return read_number(&value, &conf->max_outstanding);
@@ -242,6 +261,13 @@ static char* prefix_route(ngx_conf_t* cf, ngx_command_t* command, void* data) {
   if (conf->zone == NULL) {
     return "needs a \"zone=name:size\"";
   }
+  conf->prefix_bytes =
+      conf->options.strict_prefix_bytes != 0 ? conf->options.strict_prefix_bytes : conf->options.max_prefix_bytes;
+#if (NGX_HTTP_PREFIXROUTE_PAYLOAD)
+  if (conf->by_prompt && ngx_http_prefixroute_make_reader(cf, conf) != NGX_OK) {
+    return NGX_CONF_ERROR;
+  }
+#endif
 
   ngx_pool_cleanup_t* cleanup = ngx_pool_cleanup_add(cf->pool, 0);
   if (cleanup == NULL) {

@@ -151,7 +151,7 @@ ngx_int_t ngx_http_prefixroute_init_peer(ngx_http_request_t* r, ngx_http_upstrea
   pp->request = r;
   pp->upstream = r->upstream;
   pp->exclude = ngx_palloc(r->pool, ngx_max(conf->groups[0].count, conf->groups[1].count) * sizeof(*pp->exclude));
-  if (pp->exclude == NULL || ngx_http_prefixroute_make_key(r, conf, &pp->key) != NGX_OK) {
+  if (pp->exclude == NULL || ngx_http_prefixroute_make_key(pp) != NGX_OK) {
     return NGX_ERROR;
   }
 

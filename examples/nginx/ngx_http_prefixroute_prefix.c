@@ -39,25 +39,28 @@ static ngx_int_t hash_body(ngx_http_request_t* r, prefixroute_hasher* hasher) {
   return NGX_OK;
 }
 
-ngx_int_t ngx_http_prefixroute_make_key(ngx_http_request_t* r, ngx_http_prefixroute_conf_t* conf,
-                                        prefixroute_key* key) {
-  const prefixroute_options* options = &conf->options;
-  ngx_memzero(key, sizeof(*key));
-  if (options->strategy != PREFIXROUTE_STRATEGY_PREFIX_AWARE) {
+ngx_int_t ngx_http_prefixroute_make_key(ngx_http_prefixroute_peer_t* pp) {
+  ngx_http_request_t* r = pp->request;
+  const ngx_http_prefixroute_conf_t* conf = pp->conf;
+  if (conf->options.strategy != PREFIXROUTE_STRATEGY_PREFIX_AWARE) {
     return NGX_OK;  // The others don't look at it.
   }
 
-  prefixroute_hasher hasher;
-  prefixroute_hasher_init(&hasher,
-                          options->strict_prefix_bytes != 0 ? options->strict_prefix_bytes : options->max_prefix_bytes);
-  ngx_str_t value;
-  if (conf->scope != NULL) {
-    if (ngx_http_complex_value(r, conf->scope, &value) != NGX_OK) {
-      return NGX_ERROR;
-    }
-    prefixroute_hasher_add_scope(&hasher, value.data, value.len);
+  ngx_str_t scope = ngx_null_string;
+  if (conf->scope != NULL && ngx_http_complex_value(r, conf->scope, &scope) != NGX_OK) {
+    return NGX_ERROR;
   }
+#if (NGX_HTTP_PREFIXROUTE_PAYLOAD)
+  if (conf->reader != NULL) {
+    return ngx_http_prefixroute_read_prompt(pp, &scope);
+  }
+#endif
+
+  prefixroute_hasher hasher;
+  prefixroute_hasher_init(&hasher, conf->prefix_bytes);
+  prefixroute_hasher_add_scope(&hasher, scope.data, scope.len);
   if (conf->prefix != NULL) {
+    ngx_str_t value;
     if (ngx_http_complex_value(r, conf->prefix, &value) != NGX_OK) {
       return NGX_ERROR;
     }
@@ -65,6 +68,6 @@ ngx_int_t ngx_http_prefixroute_make_key(ngx_http_request_t* r, ngx_http_prefixro
   } else if (hash_body(r, &hasher) != NGX_OK) {
     return NGX_ERROR;
   }
-  prefixroute_hasher_key(&hasher, key);
+  prefixroute_hasher_key(&hasher, &pp->key);
   return NGX_OK;
 }

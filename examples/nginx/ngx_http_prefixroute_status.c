@@ -2,21 +2,21 @@
 
 #include "ngx_http_prefixroute.h"
 
-// ---- Variables: of the request's last choice.
+// ---- Variables: of the request's last choice, and of its body.
 
-enum { INSTANCE, REASON, RANK, MATCHED_BYTES };
+enum { INSTANCE, REASON, RANK, MATCHED_BYTES, FORM };
 
 static ngx_int_t get_variable(ngx_http_request_t* r, ngx_http_variable_value_t* v, uintptr_t which) {
   ngx_http_prefixroute_peer_t* pp = ngx_http_prefixroute_peer_of(r);
-  if (pp == NULL || pp->instance.len == 0) {
+  if (pp == NULL || (which == FORM ? pp->form == NULL : pp->instance.len == 0)) {
     v->not_found = 1;
     return NGX_OK;
   }
   ngx_str_t value;
   if (which == INSTANCE) {
     value = pp->instance;
-  } else if (which == REASON) {
-    value.data = (u_char*)prefixroute_reason_name(pp->decision.reason);
+  } else if (which == REASON || which == FORM) {
+    value.data = (u_char*)(which == FORM ? pp->form : prefixroute_reason_name(pp->decision.reason));
     value.len = ngx_strlen(value.data);
   } else {
     value.data = ngx_pnalloc(r->pool, NGX_INT64_LEN);
@@ -41,7 +41,8 @@ ngx_int_t ngx_http_prefixroute_add_variables(ngx_conf_t* cf) {
   } variables[] = {{ngx_string("prefix_route_instance"), INSTANCE},
                    {ngx_string("prefix_route_reason"), REASON},
                    {ngx_string("prefix_route_rank"), RANK},
-                   {ngx_string("prefix_route_matched_bytes"), MATCHED_BYTES}};
+                   {ngx_string("prefix_route_matched_bytes"), MATCHED_BYTES},
+                   {ngx_string("prefix_route_form"), FORM}};
   for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); ++i) {
     // A retry changes them.
     ngx_http_variable_t* variable = ngx_http_add_variable(cf, &variables[i].name, NGX_HTTP_VAR_NOCACHEABLE);

@@ -12,6 +12,7 @@ import subprocess
 from engine import read_body, read_head
 
 MODULE = os.environ["PREFIXROUTE_NGINX_MODULE"]
+MODULE_WITHOUT_PAYLOAD = os.environ["PREFIXROUTE_NGINX_MODULE_WITHOUT_PAYLOAD"]
 NGINX = os.environ.get("PREFIXROUTE_NGINX", "nginx")
 LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1
@@ -49,6 +50,7 @@ http {{
       add_header X-Reason $prefix_route_reason always;
       add_header X-Rank $prefix_route_rank always;
       add_header X-Matched $prefix_route_matched_bytes always;
+      add_header X-Form $prefix_route_form always;
       add_header X-Worker $pid always;
       {location}
     }}
@@ -109,10 +111,10 @@ class Gateway:
         self._process = None
         self._writers = []
 
-    def configure(self, upstream, workers=2, location="", server=""):
+    def configure(self, upstream, workers=2, location="", server="", module=MODULE):
         user = "user root;" if os.geteuid() == 0 else ""
         with open(f"{self.folder}/nginx.conf", "w", encoding="ascii") as conf:
-            conf.write(CONF.format(folder=self.folder, module=MODULE, port=self.port, http2_port=self.http2_port,
+            conf.write(CONF.format(folder=self.folder, port=self.port, http2_port=self.http2_port,
                                    **{k: v for k, v in locals().items() if k not in ("self", "conf")}))
 
     def _command(self, *more):

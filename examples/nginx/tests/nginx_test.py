@@ -4,6 +4,7 @@
 
 import asyncio
 import collections
+import json
 import logging
 import os
 import random
@@ -14,7 +15,7 @@ import unittest
 
 import engine
 from engine import Engine
-from gateway import MODULE, PATIENCE, Gateway, until
+from gateway import MODULE, MODULE_WITHOUT_PAYLOAD, PATIENCE, Gateway, until
 
 STRICT = "strict_prefix=64 bound_floor=0"
 BODY = b"You are a helpful assistant. " * 40
@@ -395,6 +396,139 @@ class ClientTest(GatewayTest):
         self.assertEqual(headers["x-reason"], "no_prefix")
 
 
+def chat(*texts, **more):
+    """Of a conversation, the user's and the assistant's texts in turn."""
+    messages = [{"role": ("user", "assistant")[i % 2], "content": text} for i, text in enumerate(texts)]
+    return {"model": "m", "messages": messages, **more}
+
+
+def spellings(request):
+    """The same prompt, over and over, in bodies that differ from their first bytes on."""
+    for i in range(4):
+        yield json.dumps({"temperature": i / 10, **request}).encode()
+        yield json.dumps({"seed": i, **dict(reversed(request.items()))}, ensure_ascii=False, indent=i).encode()
+        compact = json.dumps({"user": str(i), **request}, ensure_ascii=False, separators=(",", ":"))
+        yield compact.replace("e", r"\u0065").encode()
+
+
+@unittest.skipIf(MODULE == MODULE_WITHOUT_PAYLOAD, "the payload component is not built")
+class PromptTest(GatewayTest):
+    text = "".join(f"Paragraph {i}: the seller is liable for \u00e4ll defects.\n" for i in range(100))
+
+    async def test_one_prompt_has_one_key_however_it_is_spelt(self):
+        for options, is_same in (("prefix=prompt", True), ("", False)):
+            with self.subTest(options):
+                await self.gateway.stop()
+                await self.start(options)
+                answers = [await self.get(body) for body in spellings(chat(self.text))]
+                matched = [int(stream.headers["x-matched"]) for stream in answers]
+                self.assertEqual(matched[0], 0)
+                if is_same:
+                    self.assertGreater(min(matched[1:]), 4000)
+                    self.assertEqual(len({stream.headers["x-instance"] for stream in answers}), 1)
+                    self.assertEqual({stream.headers["x-form"] for stream in answers}, {"chat"})
+                else:
+                    self.assertEqual(matched.count(0), len(matched))
+                    self.assertNotIn("x-form", answers[0].headers)
+
+    async def test_next_turn_follows_the_last(self):
+        await self.start("prefix=prompt")
+        texts = [self.text]
+        first = await self.get(json.dumps(chat(*texts, temperature=0)).encode())
+        length = 0
+        for turn in range(1, 8):
+            texts += [f"Answer {turn}. {self.text}", f"Question {turn}?"]
+            stream = await self.get(json.dumps({"seed": turn, **chat(*texts)}).encode())
+            self.assertEqual(stream.headers["x-instance"], first.headers["x-instance"])
+            self.assertGreater(int(stream.headers["x-matched"]), length)
+            length = int(stream.headers["x-matched"])
+        self.assertGreater(length, 6 * 4000)
+
+    async def test_one_prompt_has_one_key_however_it_comes(self):
+        memory = "location /memory { proxy_pass http://engines; client_body_buffer_size 1m; add_header X-Matched " \
+                 "$prefix_route_matched_bytes; add_header X-Form $prefix_route_form; }"
+        await self.start("prefix=prompt", server=memory)
+        request = chat(os.urandom(200_000).hex())
+        bodies = [json.dumps({"seed": i, **request}).encode() for i in range(5)]
+        self.assertEqual((await self.get(bodies[0])).headers["x-matched"], "0")
+        for body, path, chunked in zip(bodies[1:], ("/", "/", "/memory", "/memory"), (False, True) * 2):
+            with self.subTest(path, chunked=chunked):
+                stream = await self.get(body, path, chunked=chunked)
+                self.assertGreater(int(stream.headers["x-matched"]), 300_000)
+                self.assertEqual(stream.headers["x-form"], "chat")
+        self.assertEqual(self.gateway.log().count("buffered to a temporary file"), 3)
+        self.assertEqual({body for each in self.engines for body in each.bodies}, set(bodies))
+
+    async def test_small_chunks_and_a_file(self):
+        for buffer in ("client_body_buffer_size 1m;", "client_body_in_file_only clean;"):
+            with self.subTest(buffer):
+                await self.gateway.stop()
+                await self.start("prefix=prompt", location=buffer)
+                for i, body in enumerate(spellings(chat(self.text))):
+                    stream = await self.get(body, chunked=i % 2 == 0)
+                    self.assertEqual(stream.headers["x-form"], "chat")
+                    self.assertEqual(int(stream.headers["x-matched"]) > 4000, i > 0)
+
+    async def test_long_body_counts_by_its_first_part(self):
+        await self.start("prefix=prompt max_prefix=2m", location="client_max_body_size 20m;")
+        text = os.urandom(2 << 20).hex() * 4
+        for i in range(2):
+            stream = await self.get(json.dumps({"seed": i, **chat(text + str(i))}).encode())
+            self.assertEqual(stream.headers["x-form"], "chat")
+            self.assertEqual(int(stream.headers["x-matched"]) > 1_900_000, i > 0)
+
+    async def test_what_is_no_prompt_counts_as_it_is(self):
+        await self.start("prefix=prompt")
+        good = json.dumps(chat(self.text)).encode()
+        for body, why in ((good[:-1], "the JSON ends early"), (BODY, "not a JSON object"),
+                          (json.dumps({"model": "m", "query": self.text}).encode(), "no field that holds a prompt")):
+            with self.subTest(why):
+                for is_second in (False, True):
+                    stream = await self.get(body)
+                    self.assertEqual((stream.status, stream.headers["x-form"]), (200, "raw"))
+                    self.assertEqual(int(stream.headers["x-matched"]) > 500, is_second)
+                self.assertRegex(self.gateway.log(), rf"\[info\].* prefix_route: the body counts as it is: {why}")
+        stream = await self.get(b"")
+        self.assertEqual((stream.headers["x-reason"], stream.headers.get("x-form")), ("no_prefix", None))
+
+    async def test_scope_is_the_bodys_and_the_directives(self):
+        await self.start("prefix=prompt scope=$http_x_tenant")
+
+        async def matched(*headers, **more):
+            body = json.dumps({**chat(self.text), **more}).encode()
+            return int((await self.get(body, headers=headers)).headers["x-matched"])
+        for headers, more in (((), {}), (("X-Tenant: a",), {}), (("X-Tenant: b",), {}), ((), {"model": "other"}),
+                              ((), {"cache_salt": "s"})):
+            with self.subTest(headers, **more):
+                self.assertEqual(await matched(*headers, **more), 0)
+                self.assertGreater(await matched(*headers, **more, seed=1), 4000)
+        # What isn't understood is in the directive's scope too.
+        for tenant in ("X-Tenant: a", "X-Tenant: b"):
+            self.assertEqual((await self.get(BODY, headers=(tenant,))).headers["x-matched"], "0")
+
+    async def test_strict_mode_counts_the_prompts_beginning(self):
+        await self.start("prefix=prompt strict_prefix=1k")
+        answers = [await self.get(json.dumps({"seed": i, **chat(self.text + str(i))}).encode()) for i in range(10)]
+        self.assertEqual(len({stream.headers["x-instance"] for stream in answers}), 1)
+
+    async def test_request_buffering_off(self):
+        await self.start("prefix=prompt", location="proxy_request_buffering off;")
+        self.release()
+        body = json.dumps(chat(self.text)).encode()
+        head = b"POST / HTTP/1.1\r\nHost: test\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body)
+        for begun, form in ((900, "chat"), (20, "raw"), (0, None)):
+            with self.subTest(begun=begun):
+                reader, writer = await self.gateway.connect()
+                writer.write(head + body[:begun])
+                await self.outstanding(1)
+                writer.write(body[begun:])
+                _, headers = await engine.read_head(reader)
+                await engine.read_body(reader, headers)
+                writer.close()
+                self.assertEqual(headers.get("x-form"), form)
+                self.assertEqual(headers["x-reason"] == "no_prefix", form is None)
+
+
 class ProcessTest(GatewayTest):
     expected_alerts = ("exited on signal 9", 'invalid value in "bound_factor=1"',
                        'invalid parameter "weight=0"')
@@ -576,8 +710,8 @@ class CrowdTest(GatewayTest):
 class ConfigurationTest(GatewayTest):
     engine_count = 0
 
-    def check(self, upstream):
-        self.gateway.configure(upstream)
+    def check(self, upstream, **settings):
+        self.gateway.configure(upstream, **settings)
         return self.gateway.check()
 
     def test_good(self):
@@ -615,6 +749,7 @@ class ConfigurationTest(GatewayTest):
                 ("prefix_route zone=z:1m max_outstanding=2000000;", "max_outstanding is 2000000"),
                 ("prefix_route zone=z:1m bound_factor=99;", 'invalid value in "bound_factor=99" of "prefix_route": '),
                 ("prefix_route zone=z:1m fail_open=maybe;", 'invalid value in "fail_open=maybe"'),
+                ("prefix_route zone=z:1m prefix=body;", 'invalid value in "prefix=body" of "prefix_route"'),
                 ("prefix_route zone=z:1m scope=$nonesuch;", 'unknown "nonesuch" variable'),
                 ("prefix_route zone=z;", 'invalid value in "zone=z"'),
                 ("prefix_route zone=:1m;", 'invalid value in "zone=:1m"'),
@@ -636,6 +771,15 @@ class ConfigurationTest(GatewayTest):
                 self.assertIn(expected, said)
                 if "$nonesuch" not in upstream:
                     self.assertIn("nginx.conf:", said)
+
+    def test_prompt_without_the_payload_component(self):
+        good, said = self.check("prefix_route zone=z:1m prefix=prompt; server 127.0.0.1:1;",
+                                module=MODULE_WITHOUT_PAYLOAD)
+        self.assertFalse(good)
+        self.assertRegex(said, r'\[emerg\].* "prefix=prompt" of "prefix_route" needs the library\'s payload component.*'
+                         r"nginx\.conf:")
+        good, said = self.check("prefix_route zone=z:1m; server 127.0.0.1:1;", module=MODULE_WITHOUT_PAYLOAD)
+        self.assertTrue(good, said)
 
     expected_alerts = ("[emerg]",)
 
