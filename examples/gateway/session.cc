@@ -73,26 +73,26 @@ Awaitable<void> Session::Run() {
     manner_ = Manner();
     if (!co_await ReadRequest(parser)) co_return;
     Request request = parser.release();
-    co_await Answer(request);
-    // A large request leaves a large buffer behind.
+    // A large request leaves a large buffer behind, and a stream may be long.
     if (buffer_.size() == 0) buffer_.shrink_to_fit();
+    co_await Answer(request);
   } while (manner_.keep_alive && !worker_.draining());
 }
 
 Awaitable<bool> Session::ReadRequest(Parser& parser) {
-  snapshot_ = worker_.fleet().snapshot();
-  const Config& config = snapshot_->config;
-  parser.header_limit(config.limits.header_bytes);
-  parser.body_limit(config.limits.body_bytes);
   error_code error;
   if (buffer_.size() == 0) {
     idle_ = true;
-    stream_.expires_after(config.timeouts.keep_alive);
+    stream_.expires_after(worker_.fleet().snapshot()->config.timeouts.keep_alive);
     const size_t bytes = co_await stream_.async_read_some(buffer_.prepare(4'096), Into(error));
     buffer_.commit(bytes);
     idle_ = false;
     if (error) co_return false;
   }
+  snapshot_ = worker_.fleet().snapshot();
+  const Config& config = snapshot_->config;
+  parser.header_limit(config.limits.header_bytes);
+  parser.body_limit(config.limits.body_bytes);
   stream_.expires_after(config.timeouts.header);
   co_await http::async_read_header(stream_, buffer_, parser, Into(error));
   if (!error) {
@@ -236,7 +236,7 @@ Awaitable<void> Session::Forward(Request& request) {
     co_return;
   }
   Unwatch();
-  metrics.unserved.Increment();
+  if (status == http::status::service_unavailable) metrics.unserved.Increment();
   const std::string answer = ErrorAnswer(manner_, status, message);
   if (!co_await Write(asio::buffer(answer))) manner_.keep_alive = false;
 }

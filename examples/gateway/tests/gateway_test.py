@@ -530,6 +530,16 @@ class ReloadTest(GatewayTest):
         await self.gateway.reload()
         self.assertEqual((await self.gateway.open(chat("hello"))).head.get("X-Prefixroute-Reason"), "random")
 
+    async def test_connections_that_are_kept_see_the_new_config(self):
+        await self.start(decision_headers=False, limits={"body_bytes": 1000})
+        connection = await self.gateway.connect()
+        await (await self.gateway.request(*connection, chat("hello"))).body()
+        self.gateway.configure(self.engines, limits={"body_bytes": 100_000})
+        await self.gateway.reload()
+        answer = await self.gateway.request(*connection, chat("x" * 50_000))
+        self.assertEqual(answer.status, 200)
+        self.assertIsNotNone(answer.head.get("X-Prefixroute-Instance"))
+
     async def test_an_address_changes_under_one_id(self):
         await self.start(instances=[{"id": "a", "url": self.engines[0].url}])
         await (await self.gateway.open(chat("hello"))).body()
