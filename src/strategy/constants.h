@@ -15,10 +15,11 @@ inline constexpr double kFreeBytes = 4096;
 // decoding is left to wait for, and this is what spreads them; much more gives up hits for evenness.
 inline constexpr double kOutstandingShare = 0.2;
 
-// Homes that a part of a prefix has, for each instance's worth of traffic that carries it: more than one, for replicas
-// of a gateway don't see each other pile up on one home; not many more, for each is a cache that must hold the part,
-// and where caches are small it drives another part out.
-inline constexpr double kHomesPerShare = 2;
+// Homes that a part of a prefix has, for each instance's worth of traffic that carries it. More than one, so that load
+// has a choice; not many more, for each is a cache that must hold the part, and where caches are small it drives
+// another part out. For a lone router, and for one of very many: those don't see each other pile up on one home.
+inline constexpr double kHomesAlone = 2;
+inline constexpr double kHomesAmongMany = 4.2;
 
 // A part's share is taken of the requests seen lately and of so many more an instance, so that the first requests that
 // a router sees are not taken for all there is.
@@ -31,8 +32,8 @@ inline constexpr double kSeenPerHome = 4;
 // The chance that the home of a prefix has it cached though this router did not send it there. For a lone router just
 // enough that the home is the first choice for what was never seen; for one of very many, more than half, and no more:
 // where replicas trust the home too much, they pile up there without seeing each other.
-inline constexpr double kHomeAlone = 0.02;
-inline constexpr double kHomeAmongMany = 0.7;
+inline constexpr double kTrustAlone = 0.02;
+inline constexpr double kTrustAmongMany = 0.7;
 
 }  // namespace prefixroute::internal
 

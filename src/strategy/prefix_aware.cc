@@ -19,19 +19,21 @@ const PrefixEntries& LookUp(const PrefixKey& key, const PrefixMemory& memory, Pr
   return entries;
 }
 
-NestedHomes FindHomes(const Fleet& fleet, const PrefixKey& key, const PrefixEntries& entries, uint32_t now) {
+// Of a constant that differs for a lone router and for one of very many.
+double ByReplicas(double alone, double among_many, uint32_t gateway_replicas) {
+  return alone + (among_many - alone) * (1 - 1.0 / gateway_replicas);
+}
+
+NestedHomes FindHomes(const Fleet& fleet, const PrefixKey& key, const PrefixEntries& entries, uint32_t now,
+                      uint32_t gateway_replicas) {
   const double instances = fleet.size();
   const double all = static_cast<double>(DecayedCount::OfAll(now)) +
                      kUnseenRequests * instances * static_cast<double>(DecayedCount::kUnit);
-  const double homes_per_seen = kHomesPerShare * instances / all;
+  const double homes_per_seen = ByReplicas(kHomesAlone, kHomesAmongMany, gateway_replicas) * instances / all;
   return NestedHomes(fleet, key, [&](size_t depth_index) {
     if (entries[depth_index] == nullptr) return size_t{1};
     return 1 + static_cast<size_t>(homes_per_seen * static_cast<double>(entries[depth_index]->SeenAt(now)));
   });
-}
-
-double OtherReplicas(uint32_t gateway_replicas) {
-  return kHomeAlone + (kHomeAmongMany - kHomeAlone) * (1 - 1.0 / gateway_replicas);
 }
 
 // Where a request isn't reserved, one in so many tells the mean work.
@@ -46,8 +48,9 @@ PrefixCosts::PrefixCosts(const FleetView& view, const Fleet& fleet, const State&
     : view_(view),
       fleet_(fleet),
       now_(state.requests()),
-      homes_(FindHomes(fleet, view.key(), LookUp(view.key(), state.memory(), entries), now_)),
-      cache_(view.key(), entries, fleet, state, homes_, now_, OtherReplicas(gateway_replicas)),
+      homes_(FindHomes(fleet, view.key(), LookUp(view.key(), state.memory(), entries), now_, gateway_replicas)),
+      cache_(view.key(), entries, fleet, state, homes_, now_,
+             ByReplicas(kTrustAlone, kTrustAmongMany, gateway_replicas)),
       considered_(view, fleet, state, MixBits(homes_.order() + now_)),
       bytes_(static_cast<double>(view.key().bytes())) {
   const double mean_work = considered_.MeanWork(bytes_);
@@ -119,7 +122,8 @@ Choice PrefixAwareStrategy::Choose(const FleetView& view, PrefixEntries& entries
 
 NestedHomes PrefixAwareStrategy::HomesOf(const FleetView& view) const {
   PrefixEntries entries;
-  return FindHomes(fleet_, view.key(), LookUp(view.key(), state_.memory(), entries), state_.requests());
+  return FindHomes(fleet_, view.key(), LookUp(view.key(), state_.memory(), entries), state_.requests(),
+                   gateway_replicas_);
 }
 
 void PrefixAwareStrategy::Learn(const FleetView& view, const Choice& choice, const PrefixEntries& entries,
