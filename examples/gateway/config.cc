@@ -209,7 +209,7 @@ absl::Status ParseSections(Fields& root, Config& config) {
   load.TakeSeconds("interval", config.load.interval);
 
   Fields limits = section("limits");
-  limits.Take("header_bytes", config.limits.header_bytes, 1'024, 1 << 20);
+  limits.Take("header_bytes", config.limits.header_bytes, 1'024, kMaxHeaderBytes);
   limits.Take("body_bytes", config.limits.body_bytes, 0, 1 << 30);
   limits.Take("tries", config.limits.tries, 1, 100);
 

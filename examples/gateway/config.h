@@ -29,6 +29,9 @@ struct InstanceConfig {
   bool draining = false;
 };
 
+// Of a request. No field that Beast would not keep is in so many.
+constexpr uint32_t kMaxHeaderBytes = 64 << 10;
+
 enum class LoadSource { kNone, kMetrics, kOrca };
 
 struct Config {
@@ -55,7 +58,7 @@ struct Config {
   } load;
 
   struct {
-    uint32_t header_bytes = 64 << 10;
+    uint32_t header_bytes = kMaxHeaderBytes;
     uint32_t body_bytes = 32 << 20;
     uint32_t tries = 3;
   } limits;

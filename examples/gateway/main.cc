@@ -19,6 +19,7 @@
 
 #include "config.h"
 #include "fleet.h"
+#include "guard.h"
 #include "log.h"
 #include "metrics.h"
 #include "net.h"
@@ -82,7 +83,7 @@ class Gateway {
     });
     poller_.Start();
     AwaitSignal();
-    context_.run();
+    RunOn(context_, LogException);
     joiner.join();
     Log("has ended");
   }

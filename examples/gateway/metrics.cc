@@ -95,6 +95,7 @@ std::string MetricsText(const Metrics& metrics, const Fleet& fleet) {
   page.AddCounter("unserved_total", "Requests answered by 503", metrics.unserved);
   page.AddCounter("broken_answers_total", "Answers that an instance broke off", metrics.broken_answers);
   page.AddCounter("timeouts_total", "Requests that no instance began to answer in time", metrics.timeouts);
+  page.AddCounter("exceptions_total", "Connections given up for an error in the gateway", metrics.exceptions);
   page.Add("routing_seconds", "From a body complete to the instance known", MetricType::Histogram)
       .metric.push_back(metrics.routing.Collect());
 

@@ -28,6 +28,7 @@ struct Metrics {
   prometheus::Counter unserved;        // Answered by 503: no try succeeded, or no instance was left to try.
   prometheus::Counter broken_answers;  // The instance failed when a part of its answer had been passed on.
   prometheus::Counter timeouts;        // No byte of an answer in time.
+  prometheus::Counter exceptions;      // Each has cost a connection.
 };
 
 std::string MetricsText(const Metrics& metrics, const Fleet& fleet);

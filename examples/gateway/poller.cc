@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "engine_load.h"
+#include "guard.h"
 #include "upstream.h"
 
 namespace gateway {
@@ -18,8 +19,8 @@ constexpr size_t kMaxBodyBytes = 4 << 20;
 }  // namespace
 
 void Poller::Start() {
-  asio::co_spawn(context_, PollHealth(), asio::detached);
-  asio::co_spawn(context_, PollLoad(), asio::detached);
+  SpawnAgain(context_, [this] { return PollHealth(); });
+  SpawnAgain(context_, [this] { return PollLoad(); });
 }
 
 Awaitable<void> Poller::PollHealth() {
@@ -47,7 +48,12 @@ void Poller::ForEach(Job job, std::set<const Backend*>& running) {
   for (const std::shared_ptr<Backend>& backend : snapshot->backends) {
     if (!running.insert(backend.get()).second) continue;
     asio::co_spawn(context_, (this->*job)(*backend, snapshot->config),
-                   [&running, backend, snapshot](const std::exception_ptr&) { running.erase(backend.get()); });
+                   [this, job, &running, backend, snapshot](const std::exception_ptr& exception) {
+                     running.erase(backend.get());
+                     if (exception == nullptr) return;
+                     LogException(exception);
+                     if (job == &Poller::CheckHealth) fleet_.CheckFailed(*backend, false);
+                   });
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cerrno>
+#include <exception>
 #include <utility>
 #include <vector>
 
@@ -54,7 +55,12 @@ Session::~Session() { worker_.Remove(this); }
 
 void Session::Start() {
   asio::co_spawn(
-      stream_.get_executor(), [self = shared_from_this()] { return self->Run(); }, asio::detached);
+      stream_.get_executor(), [self = shared_from_this()] { return self->Run(); },
+      [self = shared_from_this()](const std::exception_ptr& exception) {
+        if (exception == nullptr) return;
+        self->worker_.Caught(exception);
+        self->Abort();
+      });
 }
 
 void Session::CloseIfIdle() {
@@ -107,10 +113,13 @@ Awaitable<bool> Session::ReadRequest(Parser& parser) {
       co_await asio::async_write(stream_, asio::buffer(kContinue), Into(error));
     }
     if (!error) {
+      // Trailers are to be among the header's fields neither here nor at the instance.
+      http::request_header<> header = std::move(parser.get().base());
       co_await http::async_read(stream_, buffer_, parser, Into(error));
+      parser.get().base() = std::move(header);
     }
   }
-  if (error == http::error::header_limit) {
+  if (error == http::error::header_limit || error == http::error::buffer_overflow) {
     co_await Refuse(http::status::request_header_fields_too_large, "the header is too large");
   } else if (error == http::error::body_limit) {
     co_await Refuse(http::status::payload_too_large, "the body is too large");
@@ -119,7 +128,7 @@ Awaitable<bool> Session::ReadRequest(Parser& parser) {
     co_await Refuse(http::status::bad_request, "not HTTP");
   }
   if (error) co_return false;
-  manner_.keep_alive = parser.get().keep_alive() && !worker_.draining();
+  manner_.keep_alive = parser.keep_alive() && !worker_.draining();
   co_return true;
 }
 

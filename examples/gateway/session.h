@@ -68,8 +68,8 @@ class Session : public std::enable_shared_from_this<Session> {
   Worker& worker_;
   beast::tcp_stream stream_;
   const bool admin_;
-  std::string address_;  // The client's.
-  beast::flat_buffer buffer_;
+  std::string address_;                         // The client's.
+  beast::flat_buffer buffer_{kMaxHeaderBytes};  // Also of a chunk's extensions, and of trailers, there may be no more.
   std::shared_ptr<const Fleet::Snapshot> snapshot_;  // As it was when the request came.
   Manner manner_;
   std::unique_ptr<Upstream> upstream_;

@@ -7,21 +7,18 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <stdexcept>
+#include <utility>
 
 #include "heads.h"
 
 namespace gateway {
 namespace {
 
-constexpr uint32_t kMaxHeaderBytes = 256 << 10;
+constexpr uint32_t kMaxAnswerHeaderBytes = 256 << 10;  // Also of a chunk's extensions, and of trailers.
 // uvicorn, in front of most engines, closes a connection that is idle for 5 s.
 constexpr std::chrono::seconds kMaxIdle{4};
 constexpr size_t kMaxIdleConnections = 256;  // To one instance.
-
-// Of Beast's errors, those that only ask for more.
-bool IsError(const error_code& error) {
-  return error && error != http::error::need_more && error != http::error::need_buffer;
-}
 
 }  // namespace
 
@@ -35,7 +32,22 @@ Awaitable<error_code> Upstream::Connect(const Backend& backend, Deadline deadlin
   co_return error;
 }
 
+error_code Upstream::Parse() {
+  error_code error;
+  try {
+    buffer_.consume(parser_->put(buffer_.data(), error));
+  } catch (const std::length_error&) {
+    return http::error::header_limit;
+  }
+  // These only ask for more.
+  return error == http::error::need_more || error == http::error::need_buffer ? error_code() : error;
+}
+
 Awaitable<size_t> Upstream::Receive(error_code& error) {
+  if (buffer_.size() > kMaxAnswerHeaderBytes) {
+    error = http::error::header_limit;
+    co_return 0;
+  }
   const size_t bytes = co_await stream_.async_read_some(buffer_.prepare(kPieceBytes), Into(error));
   buffer_.commit(bytes);
   if (bytes > 0) answered_ = true;
@@ -55,14 +67,12 @@ Awaitable<error_code> Upstream::Exchange(std::string_view head, std::string_view
 
   do {  // An answer of 1xx is followed by another.
     parser_.emplace();
-    parser_->header_limit(kMaxHeaderBytes);
+    parser_->header_limit(kMaxAnswerHeaderBytes);
     parser_->body_limit(std::numeric_limits<uint64_t>::max());
     parser_->skip(is_head);
     while (!parser_->is_header_done()) {
       if (buffer_.size() > 0) {
-        error = {};
-        buffer_.consume(parser_->put(buffer_.data(), error));
-        if (IsError(error)) co_return error;
+        if (error = Parse(); error) co_return error;
         if (parser_->is_header_done()) break;
       }
       error = {};
@@ -72,7 +82,9 @@ Awaitable<error_code> Upstream::Exchange(std::string_view head, std::string_view
     }
   } while (parser_->get().result_int() < 200 && parser_->get().result_int() != 101);
   if (parser_->get().result_int() == 101) co_return http::error::bad_status;  // Nobody asked for an upgrade.
-  if (!TransferEncodingIsChunkedOrNone(parser_->get())) co_return http::error::bad_transfer_encoding;
+  // Trailers would come among its fields.
+  answer_ = std::move(parser_->get().base());
+  if (!TransferEncodingIsChunkedOrNone(answer_)) co_return http::error::bad_transfer_encoding;
   parser_->eager(true);
   co_return error_code();
 }
@@ -91,9 +103,7 @@ Awaitable<std::string_view> Upstream::ReadPiece(error_code& error, Deadline dead
       body.data = piece_.data();
       body.size = piece_.size();
       body.more = true;
-      buffer_.consume(parser_->put(buffer_.data(), error));
-      if (IsError(error)) co_return std::string_view();
-      error = {};
+      if (error = Parse(); error) co_return std::string_view();
       const size_t bytes = piece_.size() - body.size;
       if (bytes > 0) co_return std::string_view(piece_.data(), bytes);
       if (parser_->is_done()) break;

@@ -29,7 +29,7 @@ class Upstream {
   // Sends a request, and reads its answer's header. An answer that comes before the whole request was taken counts all
   // the same.
   Awaitable<error_code> Exchange(std::string_view head, std::string_view body, bool is_head, Deadline deadline);
-  const http::response_header<>& answer() const { return parser_->get(); }
+  const http::response_header<>& answer() const { return answer_; }
   std::optional<uint64_t> content_length() const;
 
   // The next piece of the answer's body, valid until the next call; empty at its end.
@@ -50,11 +50,14 @@ class Upstream {
  private:
   static constexpr size_t kPieceBytes = 16 << 10;
 
+  // Hands the parser what has come. It throws where a field is larger than it can keep.
+  error_code Parse();
   Awaitable<size_t> Receive(error_code& error);
 
   beast::tcp_stream stream_;
   beast::flat_buffer buffer_;
   std::optional<http::response_parser<http::buffer_body>> parser_;
+  http::response_header<> answer_;
   std::array<char, kPieceBytes> piece_;
   bool answered_ = false;
   bool broken_ = false;  // Not all of the request was taken.

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "log.h"
+#include "guard.h"
 #include "session.h"
 
 namespace gateway {
@@ -35,10 +35,10 @@ error_code Worker::Listen(const tcp::endpoint& endpoint, bool admin) {
 
 void Worker::Run() {
   for (const auto& listener : listeners_) {
-    asio::co_spawn(context_, Accept(*listener), asio::detached);
+    SpawnAgain(context_, [this, &listener = *listener] { return Accept(listener); });
   }
-  asio::co_spawn(context_, Sweep(), asio::detached);
-  context_.run();
+  SpawnAgain(context_, [this] { return Sweep(); });
+  RunOn(context_, [this](const std::exception_ptr& exception) { Caught(exception); });
   pool_.Clear();
 }
 
@@ -54,6 +54,11 @@ Awaitable<void> Worker::Accept(Listener& listener) {
       co_await wait.async_wait(Into(error));
     }
   }
+}
+
+void Worker::Caught(const std::exception_ptr& exception) {
+  LogException(exception);
+  metrics_.exceptions.Increment();
 }
 
 void Worker::Start(tcp::socket socket, bool admin) {

@@ -5,6 +5,7 @@
 #ifndef PREFIXROUTE_EXAMPLES_GATEWAY_WORKER_H_
 #define PREFIXROUTE_EXAMPLES_GATEWAY_WORKER_H_
 
+#include <exception>
 #include <memory>
 #include <optional>
 #include <unordered_set>
@@ -40,6 +41,7 @@ class Worker {
   UpstreamPool& pool() { return pool_; }
   prefixroute::PayloadReader& reader(uint64_t max_prefix_bytes);
   bool draining() const { return draining_; }
+  void Caught(const std::exception_ptr& exception);  // Logs and counts it.
   void Add(Session* session) { sessions_.insert(session); }
   void Remove(Session* session) { sessions_.erase(session); }
 

@@ -753,6 +753,80 @@ class ProtocolTest(GatewayTest):
         self.assertEqual(sum(each.total for each in self.engines), 0)
         self.assertEqual((await self.gateway.open(b"x" * 10_000)).status, 200)
 
+    async def test_what_is_too_large_to_keep_ends_no_more_than_its_connection(self):
+        long = b"x" * 70_000
+        head = b"POST / HTTP/1.1\r\nHost: t\r\n"
+        chunked = head + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n"
+        await self.start(limits={"header_bytes": 65536})
+        for data in (chunked + b"0\r\nX: " + long + b"\r\n\r\n", chunked + b"0\r\n" + long + b": 1\r\n\r\n",
+                     chunked + b"0\r\n" + b"X: 1\r\n" * 100_000 + b"\r\n", chunked + b"0\r\n" + b"X: 1\r\n" * 100_000,
+                     chunked + b"2;x=" + long + b"\r\n{}\r\n0\r\n\r\n", chunked + b"2;x=" + long,
+                     head + b"X: " + long + b"\r\n\r\n", head + long + b": 1\r\n\r\n",
+                     b"GET /" + long + b" HTTP/1.1\r\nHost: t\r\n\r\n"):
+            with self.subTest(data[:80]):
+                self.assertRegex(await self.gateway.raw(data), rb"\AHTTP/1\.1 (400|431) ")
+        # As much as is allowed is kept.
+        for size in (65_536, 65_537):
+            data = b"GET / HTTP/1.0\r\nX:"
+            answer = await self.gateway.raw(data + b"x" * (size - len(data) - 4) + b"\r\n\r\n")
+            self.assertEqual(answer.split()[1], b"200" if size == 65_536 else b"431")
+        self.assertEqual(sum(each.total for each in self.engines), 1)
+        self.assertEqual(await self.gateway.metric("exceptions_total"), 0)
+
+    async def test_answers_that_are_too_large_to_keep_are_none(self):
+        long = b"x" * 70_000
+        head = b"HTTP/1.1 200 OK\r\nX: " + long + b"\r\nContent-Length: 2\r\n\r\n{}"
+        chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        await self.start(health={"failures": 1000})
+        for said in (head, chunked + b"2;x=" + b"x" * 400_000, chunked + b"0\r\nX: " + long + b"\r\n\r\n"):
+            async def behave(call, said=said):
+                await call.send(said)
+            self.behave(behave)
+            with self.subTest(said[:80]):
+                self.assertEqual((await self.gateway.open(chat("hello"))).status, 503)
+
+        async def begin(call):
+            await call.send(chunked + chunk(b"{}") + b"0\r\nX: " + long + b"\r\n\r\n")
+        self.behave(begin)
+        answer = await self.gateway.open(chat("hello"))
+        self.assertEqual(answer.status, 200)
+        self.assertEqual(await asyncio.wait_for(answer.reader.read(), PATIENCE), chunk(b"{}"))
+        self.assertEqual(await self.gateway.metric("exceptions_total"), 0)
+
+    async def test_trailers_are_dropped(self):
+        async def behave(call):
+            await call.send(b"HTTP/1.1 200 OK\r\nX-Kept: 1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n"
+                            b"0\r\nX-Late: 1\r\nX-Kept: 2\r\n\r\n")
+        self.behave(behave)
+        await self.start()
+        reader, writer = await self.gateway.connect()
+        for _ in range(2):
+            writer.write(b"POST / HTTP/1.1\r\nHost: t\r\nAuthorization: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+                         b"2\r\n{}\r\n0\r\nX-Late: 1\r\nAuthorization: b\r\nX-Forwarded-For: 6.6.6.6\r\n"
+                         b"Connection: authorization\r\nHost: u\r\n\r\n")
+            head = await asyncio.wait_for(read_head(reader), PATIENCE)
+            self.assertEqual((head.all("X-Kept"), head.all("X-Late")), (["1"], []))
+            self.assertEqual(await asyncio.wait_for(read_body(reader, head), PATIENCE), b"{}")
+        for call in (call for each in self.engines for call in each.calls):
+            self.assertEqual((call.head.all("Authorization"), call.head.all("X-Late")), (["a"], []))
+            self.assertEqual(call.head.all("X-Forwarded-For"), ["127.0.0.1"])
+
+    async def test_memory_that_runs_out_costs_connections_alone(self):
+        await self.start(threads=1)
+        pid = self.gateway.process.pid
+        with open(f"/proc/{pid}/statm", encoding="ascii") as statm:
+            used = int(statm.read().split()[0]) * resource.getpagesize()
+        if used > 1 << 40:
+            self.skipTest("a sanitizer has taken all addresses")
+        resource.prlimit(pid, resource.RLIMIT_AS, (used + (96 << 20), resource.RLIM_INFINITY))
+        size = 20 << 20
+        for _ in range(20):
+            _, writer = await self.gateway.connect()
+            writer.write(b"POST / HTTP/1.1\r\nHost: t\r\nContent-Length: %d\r\n\r\n" % size + b"x" * 1000)
+        await self.until_metric("exceptions_total", 16)
+        self.assertIn("goes on after an exception", self.gateway.log())
+        self.assertEqual((await self.gateway.open(chat("hello"))).status, 200)
+
     async def test_large_bodies_arrive_whole(self):
         await self.start()
         body = chat("x" * (20 << 20))

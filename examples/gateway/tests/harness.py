@@ -361,6 +361,7 @@ class GatewayTest(unittest.IsolatedAsyncioTestCase):
     engine_count = 3
 
     async def asyncSetUp(self):
+        asyncio.get_running_loop().set_debug(False)  # On in tests by default, and slow with thousands of streams.
         folder = tempfile.TemporaryDirectory(prefix="prefixroute-gateway-")
         self.addCleanup(folder.cleanup)
         self.gateway = Gateway(folder.name)
