@@ -49,7 +49,9 @@ struct Payload {
   std::string_view model;
   std::string_view adapter;  // `lora_path`, `adapters`, `parameters.adapter_id`: the first that is there.
   std::string_view cache_salt;
-  std::string_view user;  // `user`, or `metadata.user_id`.
+  // `user`, or `metadata.user_id`. This and the next are empty also where they can't be read: of more than 64 KiB with
+  // escapes, or with an escape that JSON doesn't know.
+  std::string_view user;
   std::string_view prompt_cache_key;
   std::string_view previous_response_id;  // The text that it stands for isn't in the body.
   // Why the form is kRaw, for people and metrics: one of a few fixed texts. Empty for every other form.

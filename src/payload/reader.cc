@@ -234,18 +234,21 @@ bool PayloadReader::Impl::ReadShortTexts(const Values& values, const char* end) 
   struct ToRead {
     std::string_view& text;
     const char* value;
+    bool of_key;
   };
   const char* adapter = values[kLoraPath] != nullptr ? values[kLoraPath] : values[kAdapters];
   if (adapter == nullptr) adapter = MemberOf(values[kParameters], end, "adapter_id");
   const char* const user = values[kUser] != nullptr ? values[kUser] : MemberOf(values[kMetadata], end, "user_id");
-  const std::array<ToRead, kShortTexts> all = {{{payload_.model, values[kModel]},
-                                                {payload_.adapter, adapter},
-                                                {payload_.cache_salt, values[kCacheSalt]},
-                                                {payload_.user, user},
-                                                {payload_.prompt_cache_key, values[kPromptCacheKey]},
-                                                {payload_.previous_response_id, values[kPreviousResponseId]}}};
+  const std::array<ToRead, kShortTexts> all = {{{payload_.model, values[kModel], true},
+                                                {payload_.adapter, adapter, true},
+                                                {payload_.cache_salt, values[kCacheSalt], true},
+                                                {payload_.user, user, false},
+                                                {payload_.prompt_cache_key, values[kPromptCacheKey], false},
+                                                {payload_.previous_response_id, values[kPreviousResponseId], true}}};
   for (size_t i = 0; i < kShortTexts; ++i) {
-    if (!short_texts_[i].Read(all[i].value, end, all[i].text)) return false;
+    if (short_texts_[i].Read(all[i].value, end, all[i].text)) continue;
+    if (all[i].of_key) return false;
+    all[i].text = {};
   }
   return true;
 }

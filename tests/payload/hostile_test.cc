@@ -127,6 +127,22 @@ TEST(PayloadHostileTest, UnknownAndWrongTypesAreTakenAsTheyAre) {
             "a name is too long, or has an escape that JSON doesn't know");
 }
 
+// The key is in no need of them.
+TEST(PayloadHostileTest, NamesThatAreNotOfTheKeyMayBeUnreadable) {
+  PayloadReader reader;
+  const PrefixKey key = reader.Read(R"({"prompt": "a"})").key;
+  for (const std::string& text : {std::string("\\x"), "b" + Repeated("\\n", 50'000)}) {
+    for (const std::string& field : {R"("user": ")" + text + '"', R"("metadata": {"user_id": ")" + text + "\"}",
+                                     R"("prompt_cache_key": ")" + text + '"'}) {
+      const Payload& payload = reader.Read(R"({"prompt": "a", )" + field + "}");
+      EXPECT_EQ(payload.fallback, "");
+      EXPECT_EQ(payload.user, "");
+      EXPECT_EQ(payload.prompt_cache_key, "");
+      EXPECT_EQ(payload.key, key);
+    }
+  }
+}
+
 TEST(PayloadHostileTest, CutShortItIsTakenAsItIs) {
   const std::string body =
       R"( {"model": "m", "messages": [{"role": "user", "content": "a\n\ud83d\ude00"}], "tools": [{"a": [1, true]}]})";
