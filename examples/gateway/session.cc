@@ -4,6 +4,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <exception>
@@ -22,6 +23,8 @@ namespace {
 
 // After a refusal, for the client to read it before its connection is reset.
 constexpr std::chrono::seconds kLinger{2};
+
+constexpr size_t kHeaderPieceBytes = 4'096;
 
 double SecondsSince(std::chrono::steady_clock::time_point then) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
@@ -90,7 +93,7 @@ Awaitable<bool> Session::ReadRequest(Parser& parser) {
   if (buffer_.size() == 0) {
     idle_ = true;
     stream_.expires_after(worker_.fleet().snapshot()->config.timeouts.keep_alive);
-    const size_t bytes = co_await stream_.async_read_some(buffer_.prepare(4'096), Into(error));
+    const size_t bytes = co_await stream_.async_read_some(buffer_.prepare(kHeaderPieceBytes), Into(error));
     buffer_.commit(bytes);
     idle_ = false;
     if (error) co_return false;
@@ -100,7 +103,7 @@ Awaitable<bool> Session::ReadRequest(Parser& parser) {
   parser.header_limit(config.limits.header_bytes);
   parser.body_limit(config.limits.body_bytes);
   stream_.expires_after(config.timeouts.header);
-  co_await http::async_read_header(stream_, buffer_, parser, Into(error));
+  error = co_await Read(parser, false);
   if (!error) {
     manner_ = MannerOf(parser.get());
     if (const auto objection = CheckRequest(parser.get())) {
@@ -115,21 +118,35 @@ Awaitable<bool> Session::ReadRequest(Parser& parser) {
     if (!error) {
       // Trailers are to be among the header's fields neither here nor at the instance.
       http::request_header<> header = std::move(parser.get().base());
-      co_await http::async_read(stream_, buffer_, parser, Into(error));
+      error = co_await Read(parser, true);
       parser.get().base() = std::move(header);
     }
   }
-  if (error == http::error::header_limit || error == http::error::buffer_overflow) {
+  if (error == http::error::header_limit) {
     co_await Refuse(http::status::request_header_fields_too_large, "the header is too large");
   } else if (error == http::error::body_limit) {
     co_await Refuse(http::status::payload_too_large, "the body is too large");
-  } else if (error && error.category() == http::make_error_code(http::error::bad_method).category() &&
-             error != http::error::end_of_stream && error != http::error::partial_message) {
+  } else if (error && error.category() == http::make_error_code(http::error::bad_method).category()) {
     co_await Refuse(http::status::bad_request, "not HTTP");
   }
   if (error) co_return false;
   manner_.keep_alive = parser.keep_alive() && !worker_.draining();
   co_return true;
+}
+
+Awaitable<error_code> Session::Read(Parser& parser, bool whole) {
+  parser.eager(whole);
+  for (;;) {
+    error_code error;
+    if (buffer_.size() > 0) buffer_.consume(parser.put(buffer_.data(), error));
+    if (error && error != http::error::need_more) co_return error;
+    if (whole ? parser.is_done() : parser.is_header_done()) co_return error_code();
+    const size_t room = buffer_.max_size() - buffer_.size();
+    if (room == 0) co_return http::error::header_limit;
+    const auto space = buffer_.prepare(whole ? room : std::min(room, kHeaderPieceBytes));
+    buffer_.commit(co_await stream_.async_read_some(space, Into(error)));
+    if (error) co_return error;
+  }
 }
 
 Awaitable<void> Session::Refuse(http::status status, std::string_view message) {
@@ -141,7 +158,7 @@ Awaitable<void> Session::Refuse(http::status status, std::string_view message) {
   stream_.expires_after(kLinger);
   buffer_.consume(buffer_.size());
   while (!error) {
-    (void)co_await stream_.async_read_some(buffer_.prepare(4'096), Into(error));
+    (void)co_await stream_.async_read_some(buffer_.prepare(kHeaderPieceBytes), Into(error));
   }
 }
 

@@ -48,6 +48,9 @@ class Session : public std::enable_shared_from_this<Session> {
   Awaitable<void> Run();
   // Whether there is a request to answer. Where there is none, the client has been told why, if that makes sense.
   Awaitable<bool> ReadRequest(Parser& parser);
+  // To the end of the header, or of the whole request. The parser throws where memory runs out: not in Asio's or
+  // Beast's own hands, which could not go on.
+  Awaitable<error_code> Read(Parser& parser, bool whole);
   Awaitable<void> Refuse(http::status status, std::string_view message);
   Awaitable<void> Answer(Request& request);
   Awaitable<void> Forward(Request& request);
