@@ -71,16 +71,26 @@ absl::Status Fleet::Apply(const Config& config) {
   const std::shared_ptr<const Snapshot> old = snapshot();
   auto fresh = std::make_shared<Snapshot>();
   fresh->config = config;
+  // Those that are new and may not be chosen yet have a weight of 0 until they drain.
+  std::vector<prefixroute::Instance> held;
+  std::vector<std::string> moved_ids;
   for (const InstanceConfig& each : config.instances) {
     const std::string& id = each.instance.id;
     std::shared_ptr<Backend> backend;
+    bool moved = false;
     if (old != nullptr) {
       const auto found = old->by_id.find(id);
       if (found != old->by_id.end() && found->second->authority() == Backend(id, each.address).authority()) {
         backend = found->second;
       }
+      moved = found != old->by_id.end() && backend == nullptr;
     }
-    if (backend == nullptr) backend = std::make_shared<Backend>(id, each.address);
+    held.push_back(each.instance);
+    if (backend == nullptr) {
+      backend = std::make_shared<Backend>(id, each.address);
+      if (each.draining || backend->failing_) held.back().weight = 0;
+    }
+    if (moved) moved_ids.push_back(id);
     fresh->backends.push_back(backend);
     fresh->by_id.emplace(id, backend);
   }
@@ -97,7 +107,9 @@ absl::Status Fleet::Apply(const Config& config) {
     const std::lock_guard lock(mutex_);
     snapshot_ = fresh;
   }
-  if (absl::Status status = router_->SetInstances(Instances(config)); !status.ok()) {
+  const std::vector<prefixroute::Instance> instances = Instances(config);
+  const bool all_held = std::all_of(held.begin(), held.end(), [](const auto& each) { return each.weight == 0; });
+  if (absl::Status status = router_->SetInstances(all_held ? instances : held); !status.ok()) {
     const std::lock_guard lock(mutex_);
     snapshot_ = old;
     status.Update(router_->SetOptions(before));
@@ -108,7 +120,14 @@ absl::Status Fleet::Apply(const Config& config) {
     backend.draining_ = config.instances[i].draining;
     (void)router_->SetDraining(backend.id(), backend.draining_ || backend.failing_);
   }
-  return absl::OkStatus();
+  for (const std::string& id : moved_ids) (void)router_->ForgetCache(id);
+  // What was said last would stay.
+  const bool other_source = old != nullptr && old->config.load.source != config.load.source;
+  for (const std::shared_ptr<Backend>& backend : fresh->backends) {
+    const bool moved = std::find(moved_ids.begin(), moved_ids.end(), backend->id()) != moved_ids.end();
+    if (moved || other_source) (void)router_->ReportLoad(backend->id(), prefixroute::EngineLoad());
+  }
+  return all_held ? absl::OkStatus() : router_->SetInstances(instances);
 }
 
 std::shared_ptr<const Fleet::Snapshot> Fleet::snapshot() const {
@@ -123,20 +142,23 @@ void Fleet::RequestSucceeded(Backend& backend) {
 }
 
 void Fleet::RequestFailed(Backend& backend, bool refused) {
-  backend.failures.Increment();
   if (refused) backend.refused_ = true;
-  if (++backend.failed_requests_ >= snapshot()->config.health.failures) SetFailing(backend, true);
+  if (++backend.failed_requests_ >= snapshot()->config.health.failures) SetFailing(backend, true, By::kRequests);
 }
 
 void Fleet::CheckSucceeded(Backend& backend) {
   backend.failed_checks_ = 0;
   if (backend.refused_.exchange(false)) Restarted(backend);
-  SetFailing(backend, false);
+  SetFailing(backend, false, By::kChecks);
 }
 
 void Fleet::CheckFailed(Backend& backend, bool refused) {
   if (refused) backend.refused_ = true;
-  if (++backend.failed_checks_ >= snapshot()->config.health.failures) SetFailing(backend, true);
+  if (++backend.failed_checks_ >= snapshot()->config.health.failures) SetFailing(backend, true, By::kChecks);
+}
+
+void Fleet::ReportLoad(const Backend& backend, LoadSource source, const prefixroute::EngineLoad& load) {
+  if (snapshot()->config.load.source == source && IsCurrent(backend)) (void)router_->ReportLoad(backend.id(), load);
 }
 
 void Fleet::ReportStart(Backend& backend, double seconds) {
@@ -144,9 +166,26 @@ void Fleet::ReportStart(Backend& backend, double seconds) {
   if (before != 0 && before != seconds) Restarted(backend);
 }
 
-void Fleet::SetFailing(Backend& backend, bool failing) {
+bool Fleet::IsCurrent(const Backend& backend) const {
+  const auto current = snapshot();
+  const auto found = current->by_id.find(backend.id());
+  return found != current->by_id.end() && found->second.get() == &backend;
+}
+
+bool Fleet::IsLast(const Backend& backend) const {
+  const auto current = snapshot();
+  for (size_t i = 0; i < current->backends.size(); ++i) {
+    const Backend& other = *current->backends[i];
+    const bool available = !other.draining_ && !other.failing_ && current->config.instances[i].instance.weight > 0;
+    if (available && &other != &backend) return false;
+  }
+  return true;
+}
+
+void Fleet::SetFailing(Backend& backend, bool failing, By by) {
   const std::lock_guard change(change_);
-  if (backend.failing_ == failing) return;
+  if (backend.failing_ == failing || !IsCurrent(backend)) return;
+  if (failing && by == By::kRequests && IsLast(backend)) return;
   backend.failing_ = failing;
   if (!failing) backend.failed_requests_ = 0;
   Log("instance %s %s", backend.id(), failing ? "fails: it gets no new requests" : "is well");
@@ -155,6 +194,7 @@ void Fleet::SetFailing(Backend& backend, bool failing) {
 }
 
 void Fleet::Restarted(const Backend& backend) {
+  if (!IsCurrent(backend)) return;
   Log("instance %s was restarted: its cache is taken for empty", backend.id());
   (void)router_->ForgetCache(backend.id());
 }

@@ -77,16 +77,23 @@ class Fleet {
   std::shared_ptr<const Snapshot> snapshot() const;
   prefixroute::Router& router() const { return *router_; }
 
-  // What requests and checks have seen. `refused`: it took no connection.
+  // What requests and checks have seen, of instances that the config still has at that address. `refused`: it took no
+  // connection. A request that fails where it was taken is to count only if another instance has served it: it might
+  // fail everywhere. The last instance that is left drains by checks alone.
   void RequestSucceeded(Backend& backend);
   void RequestFailed(Backend& backend, bool refused);
   void CheckSucceeded(Backend& backend);
   void CheckFailed(Backend& backend, bool refused);
   void ReportStart(Backend& backend, double seconds);
+  // Counts if the config still takes loads from there.
+  void ReportLoad(const Backend& backend, LoadSource source, const prefixroute::EngineLoad& load);
 
  private:
   explicit Fleet(std::unique_ptr<prefixroute::Router> router) : router_(std::move(router)) {}
-  void SetFailing(Backend& backend, bool failing);
+  enum class By { kRequests, kChecks };
+  void SetFailing(Backend& backend, bool failing, By by);
+  bool IsLast(const Backend& backend) const;
+  bool IsCurrent(const Backend& backend) const;
   void Restarted(const Backend& backend);
 
   const std::unique_ptr<prefixroute::Router> router_;

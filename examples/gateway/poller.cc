@@ -72,7 +72,7 @@ Awaitable<void> Poller::AskLoad(Backend& backend, const Config& config) {
   EngineMetrics metrics;
   if (!answer.error && answer.status == 200) metrics = ParseEngineMetrics(answer.body);
   // Of one that says nothing we know nothing, and what it said before is old.
-  (void)fleet_.router().ReportLoad(backend.id(), metrics.load.value_or(prefixroute::EngineLoad()));
+  fleet_.ReportLoad(backend, LoadSource::kMetrics, metrics.load.value_or(prefixroute::EngineLoad()));
   if (metrics.process_start_seconds) fleet_.ReportStart(backend, *metrics.process_start_seconds);
 }
 

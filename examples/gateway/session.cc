@@ -203,7 +203,7 @@ std::string Session::LocalAnswer(std::string_view path) {
 Awaitable<void> Session::Forward(Request& request) {
   Metrics& metrics = worker_.metrics();
   metrics.requests.Increment();
-  Passage passage{request, Clock::now(), snapshot_, {}, nullptr};
+  Passage passage{request, Clock::now(), snapshot_, {}, nullptr, {}};
   // What is read is good until another session on this thread reads.
   std::optional<prefixroute::PrefixKey> key;
   if (!request.body().empty()) {
@@ -281,6 +281,7 @@ Awaitable<Session::Outcome> Session::Try(Passage& passage) {
       upstream_ = std::make_unique<Upstream>(worker_.context());
       error = co_await upstream_->Connect(*passage.backend, Clock::now() + config.timeouts.connect);
       if (error && !lost_) {
+        passage.backend->failures.Increment();
         if (!IsOurs(error)) fleet.RequestFailed(*passage.backend, true);
         co_return Outcome::kFailed;
       }
@@ -298,10 +299,12 @@ Awaitable<Session::Outcome> Session::Try(Passage& passage) {
     // An engine may close a connection that was idle just as we send.
     if (error && reused && !upstream_->answered()) continue;
     if (error || IsForOthers(upstream_->answer().result())) {
-      fleet.RequestFailed(*passage.backend, false);
+      passage.backend->failures.Increment();
+      passage.suspects.push_back(passage.backend);
       co_return error == beast::error::timeout ? Outcome::kTimedOut : Outcome::kFailed;
     }
     fleet.RequestSucceeded(*passage.backend);
+    for (const std::shared_ptr<Backend>& suspect : passage.suspects) fleet.RequestFailed(*suspect, false);
     co_return co_await Relay(passage, piece);
   }
 }
@@ -331,7 +334,7 @@ Awaitable<Session::Outcome> Session::Relay(Passage& passage, std::string_view pi
   const http::response_header<>& answer = upstream_->answer();
   if (config.load.source == LoadSource::kOrca) {
     if (const auto load = ParseOrca(View(answer["endpoint-load-metrics"]))) {
-      (void)worker_.fleet().router().ReportLoad(passage.backend->id(), *load);
+      worker_.fleet().ReportLoad(*passage.backend, LoadSource::kOrca, *load);
     }
   }
   const std::string_view type = View(answer[http::field::content_type]);
@@ -386,7 +389,7 @@ Awaitable<Session::Outcome> Session::Relay(Passage& passage, std::string_view pi
     piece = co_await upstream_->ReadPiece(error, Clock::now() + config.timeouts.stall);
     if (lost_) co_return Outcome::kClientLost;
     if (error) {
-      worker_.fleet().RequestFailed(*passage.backend, false);
+      passage.backend->failures.Increment();
       co_return Outcome::kBroken;
     }
   }

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "answers.h"
 #include "fleet.h"
@@ -42,6 +43,7 @@ class Session : public std::enable_shared_from_this<Session> {
     std::shared_ptr<const Fleet::Snapshot> snapshot;
     prefixroute::Lease lease;
     std::shared_ptr<Backend> backend;
+    std::vector<std::shared_ptr<Backend>> suspects;  // They took it and failed, for its fault or their own.
   };
   enum class Outcome { kAnswered, kClientLost, kFailed, kTimedOut, kBroken };
 

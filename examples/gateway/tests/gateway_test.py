@@ -463,6 +463,37 @@ class HealthTest(GatewayTest):
         self.assertEqual(home.total, 1 + 3)
         self.assertEqual(await self.gateway.metric(self.draining(home)), 1)
 
+    async def test_requests_that_fail_everywhere_drain_nothing(self):
+        async def by_prompt(call):
+            if b"503" in call.body or b"502" in call.body:
+                return await call.answer(status=503 if b"503" in call.body else 502)
+            if b"begin" in call.body:
+                await call.send(SSE + chunk(event({"n": 1})))
+            if b"reset" in call.body:
+                reset(call.writer)
+                raise ConnectionResetError
+            await hello(call)
+        self.behave(by_prompt)
+        await self.start(health={"interval": 100, "failures": 2})
+        for prompt, status in (("503", 503), ("502", 503), ("reset", 503), ("begin and reset", 200)):
+            with self.subTest(prompt):
+                for n in range(12):
+                    self.assertEqual((await self.gateway.open(chat(prompt + str(n) * 50))).status, status)
+                for each in self.engines:
+                    self.assertEqual(await self.gateway.metric(self.draining(each)), 0)
+                self.assertEqual((await self.gateway.open(chat("hello"))).status, 200)
+
+    async def test_the_last_engine_is_left(self):
+        await self.start(health={"interval": 100, "failures": 2})
+        for each in self.engines:
+            await each.stop()
+        for n in range(30):
+            self.assertEqual((await self.gateway.open(chat(str(n) * 50))).status, 503)
+        drained = [await self.gateway.metric(self.draining(each)) for each in self.engines]
+        self.assertEqual(sorted(drained), [0, 1, 1])
+        await self.engines[drained.index(0)].start()
+        self.assertEqual((await self.gateway.open(chat("hello"))).status, 200)
+
     async def test_healthz(self):
         await self.start()
         self.assertEqual((await self.gateway.open(path="/healthz")).status, 200)
@@ -547,6 +578,77 @@ class ReloadTest(GatewayTest):
         await self.gateway.reload()
         await (await self.gateway.open(chat("hello"))).body()
         self.assertEqual([each.total for each in self.engines], [1, 1, 0])
+
+    async def test_checks_of_the_address_before_say_nothing_of_the_next(self):
+        async def silent(reader, writer):
+            asked.set()
+            await reader.read()
+            writer.close()
+        asked = asyncio.Event()
+        server = await asyncio.start_server(silent, "127.0.0.1", 0)
+        self.addAsyncCleanup(server.wait_closed)
+        self.addCleanup(server.close)
+        port = server.sockets[0].getsockname()[1]
+        await self.start(instances=[{"id": "a", "url": f"http://127.0.0.1:{port}"}],
+                         health={"failures": 1, "timeout": 1}, load={"source": "none"})
+        await asyncio.wait_for(asked.wait(), PATIENCE)
+        self.gateway.configure([{"id": "a", "url": self.engines[0].url}], health={"failures": 1, "interval": 100})
+        await self.gateway.reload()
+        await until(lambda: self.engines[0].polls > 0, "the new address is asked")
+        await asyncio.sleep(1.5)
+        self.assertEqual(await self.gateway.metric('draining{instance="a"}'), 0)
+        self.assertEqual((await self.gateway.open(chat("hello"))).status, 200)
+
+    async def test_what_was_said_of_the_load_is_forgotten_with_its_source(self):
+        busy = self.engines[0]
+        busy.metrics = "vllm:num_requests_running 500\nvllm:num_requests_waiting 400\n"
+
+        async def share():
+            before = busy.total
+            for n in range(20):
+                await (await self.gateway.open(chat(str(n)))).body()
+            return busy.total - before
+
+        async def spared():
+            return await share() == 0
+        await self.start(strategy="LEAST_OUTSTANDING_REQUESTS")
+        await until(spared, "the load is known")
+        self.gateway.configure(self.engines, strategy="LEAST_OUTSTANDING_REQUESTS", load={"source": "none"})
+        await self.gateway.reload()
+        self.assertGreater(await share(), 0)
+
+    async def test_what_comes_draining_gets_nothing(self):
+        drained = self.engines[2]
+        await self.start(instances=[{"url": each.url} for each in self.engines[:2]])
+        ended = False
+
+        async def ask():
+            count = 0
+            while not ended:
+                await (await self.gateway.open(chat(str(count)), headers=["Connection: close"])).body()
+                count += 1
+        clients = [asyncio.ensure_future(ask()) for _ in range(4)]
+        for n in range(30):
+            self.gateway.configure([*self.engines[:2], {"id": f"n{n}", "url": drained.url, "draining": True}])
+            await self.gateway.reload()
+        ended = True
+        await asyncio.gather(*clients)
+        self.assertEqual(drained.total, 0)
+
+    async def test_the_cache_of_the_address_before_is_forgotten(self):
+        async def tell(call):
+            await call.answer(b'{"usage": {"prompt_tokens": 1000, "prompt_tokens_details": {"cached_tokens": 0}}}')
+        self.behave(tell)
+        expected = 'expected_cached_tokens_total{instance="a"}'
+        await self.start(instances=[{"id": "a", "url": self.engines[0].url}])
+        for _ in range(2):
+            await (await self.gateway.open(chat("x" * 20_000))).body()
+        before = await self.gateway.metric(expected)
+        self.assertGreater(before, 0)
+        self.gateway.configure([{"id": "a", "url": self.engines[1].url}])
+        await self.gateway.reload()
+        await (await self.gateway.open(chat("x" * 20_000))).body()
+        self.assertLess(await self.gateway.metric(expected), before * 1.5)
 
     async def test_a_wrong_config_changes_nothing(self):
         await self.start()
