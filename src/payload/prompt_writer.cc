@@ -32,6 +32,19 @@ constexpr std::array<TokenByte, 256> kTokenBytes = [] {
   return kinds;
 }();
 
+// Whether a number is among the elements behind the one that ends at `at`, as far as they are there.
+bool HasNumber(const char* at, const char* end) {
+  while (true) {
+    at = SkipSpace(at, end);
+    if (at == end || *at != ',') return false;
+    at = SkipSpace(at + 1, end);
+    if (at == end) return false;
+    if (*at == '-' || (*at >= '0' && *at <= '9')) return true;
+    at = SkipValue(at, end);
+    if (at == nullptr) return false;
+  }
+}
+
 struct Digester {
   XXH3_state_t state;
 
@@ -93,9 +106,24 @@ bool PromptWriter::String(const char* at, const char** after) {
   }
 }
 
-bool PromptWriter::Text(char kind, const char* at) {
-  Mark(kind);
-  return String(at, &at);
+bool PromptWriter::ContentText(const char* at, const char** after) {
+  if (at + 1 == end_) return false;
+  if (at[1] == '"') {
+    *after = at + 2;
+    return true;
+  }
+  Mark('C');
+  return String(at, after);
+}
+
+bool PromptWriter::PromptText(Texts texts, const char* at, const char** after) {
+  if (texts == Texts::kPrompt) {
+    Mark('P');
+    return String(at, after);
+  }
+  Mark('M');
+  sink_.Append("user");
+  return ContentText(at, after);
 }
 
 bool PromptWriter::Tools(const char* at) {
@@ -120,8 +148,10 @@ bool PromptWriter::Messages(const char* at) {
 }
 
 bool PromptWriter::Message(const char* at, const char** after) {
-  static constexpr std::array<std::string_view, 8> kNames = {
-      "role", "content", "reasoning_content", "reasoning", "tool_calls", "function_call", "tool_call_id", "name"};
+  static constexpr size_t kImages = 2;
+  static constexpr std::array<std::string_view, 9> kNames = {
+      "role",          "content",      "images", "reasoning_content", "reasoning", "tool_calls",
+      "function_call", "tool_call_id", "name"};
   if (*at != '{') return Fail("a message is not an object");
   const Members members(at, end_, kNames);
   if (members.extent == Extent::kMalformed) return Fail(kNotJson);
@@ -131,7 +161,9 @@ bool PromptWriter::Message(const char* at, const char** after) {
   const char* const content = members.values[1];
   if (role == nullptr) return !cut && Block(at, after);
   if (*role != '"') return Fail("the role of a message is not a string");
-  if (!Text('M', role)) return false;
+  Mark('M');
+  const char* behind_role;
+  if (!String(role, &behind_role)) return false;
   // Of one that is still arriving, what is missing may come yet, before the rest.
   if (content != nullptr ? !Content(content) : cut) return false;
   for (size_t i = 2; i < kNames.size(); ++i) {
@@ -140,13 +172,26 @@ bool PromptWriter::Message(const char* at, const char** after) {
       if (cut) return false;
       continue;
     }
-    if (IsNull(value, end_)) continue;
-    Mark('F');
-    sink_.Append(kNames[i]);
-    sink_.Append(':');
-    if (!Json(value, &value)) return false;
+    if (!Member(kNames[i], value, i == kImages ? Strings::kDigests : Strings::kText, &value)) return false;
   }
   return !cut;
+}
+
+bool PromptWriter::Member(std::string_view name, const char* at, Strings strings, const char** after) {
+  bool none = IsNull(at, end_);
+  if (*at == '[') {
+    const char* const first = SkipSpace(at + 1, end_);
+    if (first == end_) return false;
+    none = *first == ']';
+  }
+  if (none) {
+    *after = SkipValue(at, end_);
+    return *after != nullptr;
+  }
+  Mark('F');
+  sink_.Append(name);
+  sink_.Append(':');
+  return Json(at, after, strings);
 }
 
 bool PromptWriter::Content(const char* at) {
@@ -156,18 +201,22 @@ bool PromptWriter::Content(const char* at) {
 }
 
 bool PromptWriter::Block(const char* at, const char** after) {
-  if (*at == '"') {
-    Mark('C');
-    return String(at, after);
-  }
+  if (*at == '"') return ContentText(at, after);
   if (*at == '{') {
-    static constexpr std::array<std::string_view, 1> kNames = {"text"};
+    static constexpr std::array<std::string_view, 12> kNames = {"text",      "image",       "image_url", "audio_url",
+                                                                "video_url", "input_audio", "file",      "file_data",
+                                                                "file_url",  "source",      "data",      "url"};
     const Members members(at, end_, kNames);
     if (members.extent == Extent::kMalformed) return Fail(kNotJson);
-    const char* const text = members.values[0];
-    if (text != nullptr && *text == '"') {
+    const char* value = members.values[0];
+    if (value != nullptr && *value == '"') {
+      if (!ContentText(value, &value) || members.extent == Extent::kCut) return false;
+      for (size_t i = 1; i < kNames.size(); ++i) {
+        value = members.values[i];
+        if (value != nullptr && !Member(kNames[i], value, Strings::kDigests, &value)) return false;
+      }
       *after = members.after;
-      return Text('C', text) && members.extent == Extent::kWhole;
+      return true;
     }
     // A text may come yet.
     if (members.extent == Extent::kCut) return false;
@@ -176,32 +225,62 @@ bool PromptWriter::Block(const char* at, const char** after) {
   return Json(at, after);
 }
 
-bool PromptWriter::Prompt(const char* at) {
+bool PromptWriter::Prompt(const char* at) { return Prompt(Texts::kPrompt, at); }
+
+bool PromptWriter::Input(const char* at) { return Prompt(Texts::kUserMessage, at); }
+
+bool PromptWriter::Prompt(Texts texts, const char* at) {
   // Of several prompts the first; it may be several levels down, and nobody counts how many.
   while (*at == '[') {
     const char* const first = SkipSpace(at + 1, end_);
     if (first == end_) return false;
     if (*first == ']') return true;
     if (*first == '{') return Messages(at);
-    if (*first != '"' && *first != '[') return Tokens(at);
+    if (*first == '"') {
+      if (!PromptText(texts, first, &at)) return false;
+      return HasNumber(at, end_) ? TextsAndTokens(texts, at) : true;
+    }
+    if (*first != '[') return TextsAndTokens(texts, first);
     at = first;
   }
-  if (*at == '"') return Text('P', at);
+  if (*at == '"') return PromptText(texts, at, &at);
   if (*at != '{') return Fail("the prompt is neither text nor array nor object");
   Mark('J');
   return Json(at, &at);
 }
 
-bool PromptWriter::Input(const char* at) { return *at == '"' ? MessageOf("user", at) : Prompt(at); }
+bool PromptWriter::Media(std::string_view name, const char* at) {
+  const auto medium = [&](const char* each, const char** after) {
+    return Member(name, each, Strings::kDigests, after);
+  };
+  return *at == '[' ? ForEach(at, medium) : medium(at, &at);
+}
 
-void PromptWriter::PreviousResponse(std::string_view id) {
-  Mark('R');
+bool PromptWriter::Template(const char* at) {
+  Mark('G');
+  return Json(at, &at);
+}
+
+void PromptWriter::Reference(char kind, std::string_view id) {
+  Mark(kind);
   sink_.Append(id);
 }
 
-bool PromptWriter::Tokens(const char* at) {
+bool PromptWriter::TextsAndTokens(Texts texts, const char* at) {
+  while (true) {
+    at = SkipSpace(at, end_);
+    if (at == end_) return false;
+    if (*at == ']') return true;
+    if (*at == ',') {
+      ++at;
+    } else if (!(*at == '"' ? PromptText(texts, at, &at) : Tokens(at, &at))) {
+      return false;
+    }
+  }
+}
+
+bool PromptWriter::Tokens(const char* at, const char** after) {
   Mark('K');
-  ++at;
   while (true) {
     char* out = sink_.Room(PromptSink::kMaxRoom);
     const char* const room_end = sink_.room_end() - 1;
@@ -215,11 +294,14 @@ bool PromptWriter::Tokens(const char* at) {
     if (kind == TokenByte::kOther && *at == ']') *out++ = ',';
     sink_.Wrote(out);
     if (at == end_) return false;
-    if (kind == TokenByte::kOther) return *at == ']' || Fail("a token is not a number");
+    if (kind == TokenByte::kOther) {
+      *after = at;
+      return *at == ']' || *at == '"' || Fail("a token is not a number");
+    }
   }
 }
 
-bool PromptWriter::Json(const char* at, const char** after) {
+bool PromptWriter::Json(const char* at, const char** after, Strings strings) {
   size_t depth = 0;
   while (true) {
     at = SkipSpace(at, end_);
@@ -249,6 +331,16 @@ bool PromptWriter::Json(const char* at, const char** after) {
           if (behind == nullptr) return false;
           if (behind != at) {
             at = behind;
+            continue;
+          }
+        }
+        if (strings == Strings::kDigests) {
+          const char* const behind = SkipString(at + 1, end_);
+          const char* const next = behind == nullptr ? end_ : SkipSpace(behind, end_);
+          if (next == end_) return false;
+          if (*next != ':') {
+            if (!Digest(at, &at)) return false;
+            if (depth == 0) break;
             continue;
           }
         }

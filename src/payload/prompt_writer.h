@@ -8,6 +8,7 @@
 #ifndef PREFIXROUTE_SRC_PAYLOAD_PROMPT_WRITER_H_
 #define PREFIXROUTE_SRC_PAYLOAD_PROMPT_WRITER_H_
 
+#include <cstdint>
 #include <string_view>
 
 #include "src/payload/kernels.h"
@@ -25,16 +26,27 @@ class PromptWriter {
   bool MessageOf(std::string_view role, const char* at);
   // An array of messages.
   bool Messages(const char* at);
-  // `prompt`, `inputs` and their like: a text, tokens, messages, or several of these, of which the first counts.
+  // `prompt`, `inputs` and their like: a text, tokens, messages, both text and tokens, or several of these, of which
+  // the first counts.
   bool Prompt(const char* at);
   // `input`: the same, but that a text is a message of the user.
   bool Input(const char* at);
-  void PreviousResponse(std::string_view id);
+  // Images and other media, by their digests: an array of them, or one.
+  bool Media(std::string_view name, const char* at);
+  // A template that only the engine has, beside an input.
+  bool Template(const char* at);
+  // What stands for a text that only the engine has. `kind`: R or N.
+  void Reference(char kind, std::string_view id);
 
   // What was wrong with the body; empty if nothing was.
   std::string_view problem() const { return problem_; }
 
  private:
+  // What a text is that is a prompt.
+  enum class Texts : uint8_t { kPrompt, kUserMessage };
+  // How strings in JSON are written that are no names of members.
+  enum class Strings : uint8_t { kText, kDigests };
+
   void Mark(char kind);
   bool Fail(std::string_view problem);
   // Calls write(element, &after), which must set `after` to behind the element, for each element of the array at `at`.
@@ -42,13 +54,21 @@ class PromptWriter {
   bool ForEach(const char* at, Write write);
   // The text of the string at `at`, and behind it.
   bool String(const char* at, const char** after);
-  // The same after a mark of `kind`.
-  bool Text(char kind, const char* at);
+  // The same as a piece of content; an empty text is none.
+  bool ContentText(const char* at, const char** after);
+  // The same as a whole prompt.
+  bool PromptText(Texts texts, const char* at, const char** after);
   bool Message(const char* at, const char** after);
   bool Content(const char* at);
   bool Block(const char* at, const char** after);
-  bool Tokens(const char* at);
-  bool Json(const char* at, const char** after);
+  bool Prompt(Texts texts, const char* at);
+  // From within an array, behind an element or before the first, to its end.
+  bool TextsAndTokens(Texts texts, const char* at);
+  // Up to a text, or the end of the array.
+  bool Tokens(const char* at, const char** after);
+  // The member `name`, after what it belongs to.
+  bool Member(std::string_view name, const char* at, Strings strings, const char** after);
+  bool Json(const char* at, const char** after, Strings strings = Strings::kText);
   // Behind the member at `at`, within an object, if its name is cache_control; `at` if it isn't, null if that, or its
   // end, isn't to be seen yet.
   const char* SkipCacheControl(const char* at) const;

@@ -31,6 +31,7 @@ enum Field : size_t {
   kUser,
   kPromptCacheKey,
   kPreviousResponseId,
+  kConversation,
   kStream,
   kMetadata,
   kParameters,
@@ -45,6 +46,10 @@ enum Field : size_t {
   kText,
   kInputIds,
   kPromptTokenIds,
+  kMultiModalData,
+  kImageData,
+  kVideoData,
+  kAudioData,
   kAnthropicVersion,
   kStopSequences,
   kThinking,
@@ -58,6 +63,7 @@ constexpr std::array<std::string_view, kFieldCount> kFieldNames = {"model",
                                                                    "user",
                                                                    "prompt_cache_key",
                                                                    "previous_response_id",
+                                                                   "conversation",
                                                                    "stream",
                                                                    "metadata",
                                                                    "parameters",
@@ -72,6 +78,10 @@ constexpr std::array<std::string_view, kFieldCount> kFieldNames = {"model",
                                                                    "text",
                                                                    "input_ids",
                                                                    "prompt_token_ids",
+                                                                   "multi_modal_data",
+                                                                   "image_data",
+                                                                   "video_data",
+                                                                   "audio_data",
                                                                    "anthropic_version",
                                                                    "stop_sequences",
                                                                    "thinking"};
@@ -79,7 +89,7 @@ constexpr std::array<std::string_view, kFieldCount> kFieldNames = {"model",
 // Where each field's value begins; null where it is missing, or null.
 using Values = std::array<const char*, kFieldCount>;
 
-// In this order the fields that hold a prompt count. (Responses may have a `prompt` too, which names a template.)
+// In this order the fields that hold a prompt count. (Beside an input `prompt` names a template.)
 constexpr std::array<Field, 7> kPromptFields = {kMessages, kInput, kPrompt, kInputs, kText, kInputIds, kPromptTokenIds};
 
 Field PromptFieldOf(const Values& values) {
@@ -168,6 +178,7 @@ class PayloadReader::Impl {
 
   const Payload& Read(std::string_view body, BodyPart part, std::string_view scope) {
     payload_ = Payload();
+    conversation_ = {};
     const std::string_view problem = ReadObject(body, part, scope);
     if (problem.empty()) {
       payload_.prompt_bytes = sink_.bytes();
@@ -188,11 +199,12 @@ class PayloadReader::Impl {
   void AddScope(std::string_view name, std::string_view value);
   bool WritePrompt(const Values& values, Field prompt_field, PromptWriter& writer) const;
 
-  static constexpr size_t kShortTexts = 6;
+  static constexpr size_t kShortTexts = 7;
 
   const uint64_t max_prefix_bytes_;
   PromptSink sink_;
   Payload payload_;
+  std::string_view conversation_;
   std::array<ShortText, kShortTexts> short_texts_;
 };
 
@@ -239,12 +251,15 @@ bool PayloadReader::Impl::ReadShortTexts(const Values& values, const char* end) 
   const char* adapter = values[kLoraPath] != nullptr ? values[kLoraPath] : values[kAdapters];
   if (adapter == nullptr) adapter = MemberOf(values[kParameters], end, "adapter_id");
   const char* const user = values[kUser] != nullptr ? values[kUser] : MemberOf(values[kMetadata], end, "user_id");
+  const char* conversation = values[kConversation];
+  if (conversation != nullptr && *conversation == '{') conversation = MemberOf(conversation, end, "id");
   const std::array<ToRead, kShortTexts> all = {{{payload_.model, values[kModel], true},
                                                 {payload_.adapter, adapter, true},
                                                 {payload_.cache_salt, values[kCacheSalt], true},
                                                 {payload_.user, user, false},
                                                 {payload_.prompt_cache_key, values[kPromptCacheKey], false},
-                                                {payload_.previous_response_id, values[kPreviousResponseId], true}}};
+                                                {payload_.previous_response_id, values[kPreviousResponseId], true},
+                                                {conversation_, conversation, true}}};
   for (size_t i = 0; i < kShortTexts; ++i) {
     if (short_texts_[i].Read(all[i].value, end, all[i].text)) continue;
     if (all[i].of_key) return false;
@@ -266,7 +281,12 @@ bool PayloadReader::Impl::WritePrompt(const Values& values, Field prompt_field, 
   for (const Field field : {kSystem, kInstructions}) {
     if (values[field] != nullptr && !writer.MessageOf("system", values[field])) return false;
   }
-  if (!payload_.previous_response_id.empty()) writer.PreviousResponse(payload_.previous_response_id);
+  if (prompt_field == kInput && values[kPrompt] != nullptr && !writer.Template(values[kPrompt])) return false;
+  if (!payload_.previous_response_id.empty()) writer.Reference('R', payload_.previous_response_id);
+  if (!conversation_.empty()) writer.Reference('N', conversation_);
+  for (const Field field : {kMultiModalData, kImageData, kVideoData, kAudioData}) {
+    if (values[field] != nullptr && !writer.Media(kFieldNames[field], values[field])) return false;
+  }
   const char* const prompt = values[prompt_field];
   switch (prompt_field) {
     case kMessages:

@@ -124,9 +124,41 @@ TEST(PayloadFormsTest, ResponsesInputIsAUsersMessage) {
       PayloadForm::kResponses, MessagePiece("system", "Be brief.") + kHi);
 }
 
-TEST(PayloadFormsTest, ResponsesTextAndPromptAreNoPrompts) {
-  ExpectPrompt(R"({"text": {"format": {"type": "text"}}, "prompt": {"id": "p"}, "input": "Hi"})",
-               PayloadForm::kResponses, kHi);
+TEST(PayloadFormsTest, ResponsesTextIsNoPromptAndTheirPromptATemplate) {
+  ExpectPrompt(R"({"text": {"format": {"type": "text"}}, "prompt": {"id": "p"}, "input": "Hi", "instructions": "S"})",
+               PayloadForm::kResponses,
+               MessagePiece("system", "S") + Piece('G', "{" + JsonText("id") + JsonText("p") + "}") + kHi);
+}
+
+TEST(PayloadFormsTest, ResponsesConversationStandsForItsText) {
+  for (const std::string conversation : {R"("c\u006fnv_1")", R"({"id": "conv_1"})"}) {
+    ExpectPrompt(R"({"input": "Hi", "conversation": )" + conversation + "}", PayloadForm::kResponses,
+                 Piece('N', "conv_1") + kHi);
+  }
+  ExpectRaw(R"({"input": "Hi", "conversation": "\x"})", "a name is too long, or has an escape that JSON doesn't know");
+}
+
+TEST(PayloadFormsTest, MediaBesideTheTextCountByTheirDigest) {
+  const std::string digests = "[" + ReferenceDigest("A\n") + ReferenceDigest("B") + "]";
+  ExpectPrompt(R"({"messages": [{"role": "user", "images": ["A\n", "B"], "content": "Hi"}]})", PayloadForm::kChat,
+               kHi + Piece('F', "images:" + digests));
+  ExpectPrompt(
+      R"({"messages": [{"role": "user", "content": [{"image_url": {"url": "B", "n": 1}, "type": "text", "text": "Hi"}]}]})",
+      PayloadForm::kChat,
+      kHi + Piece('F', "image_url:{" + JsonText("url") + ReferenceDigest("B") + JsonText("n") + "1,}"));
+  ExpectPrompt(R"({"text": "Once", "image_data": [["A\n", "B"], "B"], "audio_data": "B"})", PayloadForm::kGenerate,
+               Piece('F', "image_data:" + digests) + Piece('F', "image_data:" + ReferenceDigest("B")) +
+                   Piece('F', "audio_data:" + ReferenceDigest("B")) + Piece('P', "Once"));
+  ExpectPrompt(R"({"prompt": "Once", "multi_modal_data": {"image": "B"}})", PayloadForm::kCompletion,
+               Piece('F', "multi_modal_data:{" + JsonText("image") + ReferenceDigest("B") + "}") + Piece('P', "Once"));
+}
+
+// llama.cpp's.
+TEST(PayloadFormsTest, CompletionPromptMayMixTextAndTokens) {
+  ExpectPrompt(R"({"prompt": ["<s>", 1, 2 ,3]})", PayloadForm::kCompletion, Piece('P', "<s>") + Piece('K', "1,2,3,"));
+  ExpectPrompt(R"({"prompt": [1, 2, "foo"]})", PayloadForm::kCompletion, Piece('K', "1,2,") + Piece('P', "foo"));
+  ExpectPrompt(R"({"prompt": [["a", "b", -1, "c"], [2]]})", PayloadForm::kCompletion,
+               Piece('P', "a") + Piece('P', "b") + Piece('K', "-1,") + Piece('P', "c"));
 }
 
 TEST(PayloadFormsTest, ResponsesItemsWithoutRoleComeAsTheyAre) {

@@ -119,7 +119,7 @@ TEST(PayloadHostileTest, UnknownAndWrongTypesAreTakenAsTheyAre) {
   ExpectRaw(R"({"messages": [[]]})", "a message is not an object");
   ExpectRaw(R"({"messages": [{"role": 1}]})", "the role of a message is not a string");
   ExpectRaw(R"({"prompt": 5})", "the prompt is neither text nor array nor object");
-  ExpectRaw(R"({"prompt": [1, "a"]})", "a token is not a number");
+  ExpectRaw(R"({"prompt": [1, {}]})", "a token is not a number");
   ExpectRaw(R"({"prompt": "\x"})", "a string has an escape that JSON doesn't know");
   ExpectRaw(R"({"prompt": "\u12g4"})", "a string has an escape that JSON doesn't know");
   ExpectRaw(R"({"prompt": "a", "model": "\x"})", "a name is too long, or has an escape that JSON doesn't know");
@@ -262,6 +262,9 @@ TEST(PayloadHostileTest, NothingTakesQuadraticTime) {
                                         "\"a\":{",
                                         "\"text\":",
                                         "\"text\":\"x\",",
+                                        "\"x\",",
+                                        "[\"x\",",
+                                        "\"images\":[\"",
                                         "{\"text\":",
                                         "[{",
                                         "{\"role\":\"a\"},",

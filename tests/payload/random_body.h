@@ -32,13 +32,17 @@ class BodyMaker {
         body["prompt"] = Prompt();
         break;
       case 1:
-        body["input"] = Chance(2) ? Json(Text(900)) : Messages();
+        if (Chance(4)) body["conversation"] = Chance(2) ? Json(Id()) : Json({{"id", Id()}});
+        if (Chance(4)) body["previous_response_id"] = Id();
+        body["input"] = Chance(3) ? Json(Text(900)) : Chance(2) ? Prompt() : Messages();
+        if (Chance(4)) body["prompt"] = {{"id", Text(9)}, {"variables", Any(2)}};
         break;
       case 2:
         body["inputs"] = Prompt();
         body["parameters"] = {{"top_p", 1}, {"adapter_id", Text(9)}};
         break;
       case 3:
+        if (Chance(3)) body[Pick({"image_data", "audio_data", "video_data", "multi_modal_data"})] = Any(3);
         body[Chance(2) ? "input_ids" : "prompt_token_ids"] = Tokens();
         break;
       default:
@@ -56,6 +60,7 @@ class BodyMaker {
       if (Chance(8)) return Json({{"type", "function_call"}, {"name", Text(9)}, {"arguments", Text(90)}});
       message["role"] = Pick({"system", "user", "assistant", "tool"});
       if (!Chance(8)) message["content"] = Content();
+      if (Chance(6)) message["images"] = Any(2);
       if (Chance(6)) message["tool_calls"] = Several(3, [this] { return Any(3); });
       if (Chance(6)) message["tool_call_id"] = Text(9);
       if (Chance(6)) message["name"] = Text(9);
@@ -109,20 +114,25 @@ class BodyMaker {
       default:
         return Several(4, [this]() -> Json {
           if (Chance(6)) return Text(30);
+          if (Chance(3)) return {{"type", "text"}, {"text", Text(300)}, {"url", Any(1)}, {"image_url", Any(2)}};
           if (Chance(2)) return {{"type", "text"}, {"text", Text(300)}, {"cache_control", Any(2)}};
           return {{"type", "image_url"}, {"image_url", {{"url", Text(1'500)}, {"detail", "low"}}}};
         });
     }
   }
 
+  std::string Id() { return "id_" + Text(9); }
+
   Json Prompt() {
-    switch (random_() % 5) {
+    switch (random_() % 6) {
       case 0:
         return Several(4, [this] { return Text(200); });
       case 1:
         return Tokens();
       case 2:
         return Several(3, [this] { return Tokens(); });
+      case 3:
+        return Several(5, [this] { return Chance(2) ? Json(Text(50)) : Json(random_() % 200'000); });
       default:
         return Text(Chance(4) ? 30'000 : 300);
     }

@@ -6,6 +6,7 @@
 #ifndef PREFIXROUTE_TESTS_PAYLOAD_REFERENCE_H_
 #define PREFIXROUTE_TESTS_PAYLOAD_REFERENCE_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -50,9 +51,28 @@ inline std::string ReferenceJson(const Json& value) {
   return text + "}";
 }
 
+// With a digest for every string that is no name.
+inline std::string ReferenceDigests(const Json& value) {
+  if (value.is_string()) return ReferenceDigest(value.get<std::string>());
+  if (!value.is_structured()) return value.dump() + ",";
+  std::string text = value.is_array() ? "[" : "{";
+  for (const auto& [name, member] : value.items()) {
+    if (value.is_object() && name == "cache_control") continue;
+    text += (value.is_object() ? JsonText(name) : "") + ReferenceDigests(member);
+  }
+  return text + (value.is_array() ? "]" : "}");
+}
+
+inline std::string ReferenceMember(const std::string& name, const Json& value, bool digests) {
+  if (value.is_null() || (value.is_array() && value.empty())) return "";
+  return Piece('F', name + ":" + (digests ? ReferenceDigests(value) : ReferenceJson(value)));
+}
+
+inline std::string ReferenceText(const std::string& text) { return text.empty() ? "" : Piece('C', text); }
+
 inline std::string ReferenceContent(const Json& content) {
   if (content.is_null()) return "";
-  if (content.is_string()) return Piece('C', content.get<std::string>());
+  if (content.is_string()) return ReferenceText(content.get<std::string>());
   if (content.is_array()) {
     std::string text;
     for (const Json& block : content) {
@@ -61,7 +81,12 @@ inline std::string ReferenceContent(const Json& content) {
     return text;
   }
   if (content.is_object() && content.contains("text") && content["text"].is_string()) {
-    return Piece('C', content["text"].get<std::string>());
+    std::string text = ReferenceText(content["text"].get<std::string>());
+    for (const char* name : {"image", "image_url", "audio_url", "video_url", "input_audio", "file", "file_data",
+                             "file_url", "source", "data", "url"}) {
+      if (content.contains(name)) text += ReferenceMember(name, content[name], true);
+    }
+    return text;
   }
   return Piece('B', ReferenceJson(content));
 }
@@ -71,24 +96,37 @@ inline std::string ReferenceMessage(const Json& message) {
   if (!has("role")) return ReferenceContent(message);
   std::string text = Piece('M', message["role"].get<std::string>());
   if (has("content")) text += ReferenceContent(message["content"]);
+  if (has("images")) text += ReferenceMember("images", message["images"], true);
   for (const char* name : {"reasoning_content", "reasoning", "tool_calls", "function_call", "tool_call_id", "name"}) {
-    if (has(name)) text += Piece('F', std::string(name) + ":" + ReferenceJson(message[name]));
+    if (has(name)) text += ReferenceMember(name, message[name], false);
   }
   return text;
 }
 
-inline std::string ReferencePrompt(const Json& prompt) {
-  if (prompt.is_string()) return Piece('P', prompt.get<std::string>());
+inline std::string ReferencePrompt(const Json& prompt, bool as_message) {
+  if (prompt.is_string()) {
+    const std::string text = prompt.get<std::string>();
+    return as_message ? Piece('M', "user") + ReferenceText(text) : Piece('P', text);
+  }
   if (prompt.is_object()) return Piece('J', ReferenceJson(prompt));
   if (prompt.empty()) return "";
-  if (prompt[0].is_string() || prompt[0].is_array()) return ReferencePrompt(prompt[0]);
   std::string text;
   if (prompt[0].is_object()) {
     for (const Json& message : prompt) text += ReferenceMessage(message);
     return text;
   }
-  for (const Json& token : prompt) text += token.dump() + ",";
-  return Piece('K', text);
+  const bool numbers = std::any_of(prompt.begin(), prompt.end(), [](const Json& each) { return each.is_number(); });
+  if (prompt[0].is_array() || (prompt[0].is_string() && !numbers)) return ReferencePrompt(prompt[0], as_message);
+  bool tokens = false;
+  for (const Json& each : prompt) {
+    if (each.is_string()) {
+      text += ReferencePrompt(each, as_message);
+    } else {
+      text += (tokens ? "" : Piece('K', "")) + each.dump() + ",";
+    }
+    tokens = !each.is_string();
+  }
+  return text;
 }
 
 inline std::string ReferenceCanonical(const Json& body) {
@@ -105,13 +143,24 @@ inline std::string ReferenceCanonical(const Json& body) {
   for (const char* name : {"system", "instructions"}) {
     if (has(name)) text += Piece('M', "system") + ReferenceContent(body[name]);
   }
+  if (!has("messages") && has("input") && has("prompt")) text += Piece('G', ReferenceJson(body["prompt"]));
   if (has("previous_response_id")) text += Piece('R', body["previous_response_id"].get<std::string>());
+  if (has("conversation")) {
+    const Json& conversation = body["conversation"];
+    const Json id = conversation.is_object() ? conversation.value("id", Json()) : conversation;
+    if (id.is_string() && id != "") text += Piece('N', id.get<std::string>());
+  }
+  for (const char* name : {"multi_modal_data", "image_data", "video_data", "audio_data"}) {
+    if (!has(name)) continue;
+    if (!body[name].is_array()) {
+      text += ReferenceMember(name, body[name], true);
+      continue;
+    }
+    for (const Json& medium : body[name]) text += ReferenceMember(name, medium, true);
+  }
   for (const char* name : {"messages", "input", "prompt", "inputs", "text", "input_ids", "prompt_token_ids"}) {
     if (!has(name) || (std::string_view(name) == "text" && body[name].is_object())) continue;
-    if (std::string_view(name) == "input" && body[name].is_string()) {
-      return text + MessagePiece("user", body[name].get<std::string>());
-    }
-    return text + ReferencePrompt(body[name]);
+    return text + ReferencePrompt(body[name], std::string_view(name) == "input");
   }
   return text;
 }

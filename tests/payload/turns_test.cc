@@ -63,7 +63,6 @@ TEST(PayloadTurnsTest, PartsAreNotTakenForOneAnother) {
       R"({"messages": [{"role": "user", "name": "ab"}]})",
       R"({"messages": [{"role": "user", "content": ""}, {"role": "ab"}]})",
       R"({"messages": [{"role": "user"}]})",
-      R"({"messages": [{"role": "user", "content": ""}]})",
       R"({"messages": [{"role": "user", "content": "\u00ffCab"}]})",
       R"({"messages": [{"role": "user", "content": {"type": "x", "url": "ab"}}]})",
       R"({"messages": [{"role": "user", "content": {"type": "x", "url": "ac"}}]})",
@@ -89,9 +88,47 @@ TEST(PayloadTurnsTest, PartsAreNotTakenForOneAnother) {
       R"({"prompt": {"prompt": "ab"}})",
       R"({"input": "ab", "previous_response_id": "x"})",
       R"({"input": "ab", "instructions": "y"})",
+      R"({"input": "ab", "conversation": "x"})",
+      R"({"input": "ab", "conversation": {"id": "y"}})",
+      R"({"input": "ab", "prompt": {"id": "x"}})",
+      R"({"input": "ab", "prompt": {"id": "x", "version": "2"}})",
+      R"({"messages": [{"role": "user", "content": "ab", "images": ["x"]}]})",
+      R"({"messages": [{"role": "user", "content": "ab", "images": ["y"]}]})",
+      R"({"messages": [{"role": "user", "content": [{"text": "ab", "image_url": {"url": "x"}}]}]})",
+      R"({"messages": [{"role": "user", "content": [{"text": "ab", "image_url": {"url": "y"}}]}]})",
+      R"({"messages": [{"role": "user", "content": [{"text": "ab", "image_url": "y"}]}]})",
+      R"({"text": "ab", "image_data": "x"})",
+      R"({"text": "ab", "image_data": ["x", "y"]})",
+      R"({"text": "ab", "audio_data": "x"})",
+      R"({"text": "ab", "video_data": "x"})",
+      R"({"prompt": "ab", "multi_modal_data": {"image": "x"}})",
+      R"({"prompt": "ab", "multi_modal_data": {"image": "y"}})",
+      R"({"prompt": ["ab", 1, 23]})",
+      R"({"prompt": ["ab", 1, 24]})",
+      R"({"prompt": ["ab", "ab", 24]})",
+      R"({"prompt": [1, 23, "ab"]})",
+      R"({"prompt": [1, 23, "ac"]})",
   };
   std::set<uint64_t> values;
   for (const std::string& body : bodies) EXPECT_TRUE(values.insert(Read(body).value()).second) << body;
+}
+
+TEST(PayloadTurnsTest, WhatEnginesTakeForTheSameHasOneKey) {
+  const std::vector<std::vector<std::string>> alike = {
+      {R"({"messages": [{"role": "user"}]})", R"({"messages": [{"role": "user", "content": null}]})",
+       R"({"messages": [{"role": "user", "content": ""}]})", R"({"messages": [{"role": "user", "content": []}]})",
+       R"({"messages": [{"role": "user", "content": [""]}]})",
+       R"({"messages": [{"role": "user", "content": [{"type": "text", "text": ""}]}]})",
+       R"({"messages": [{"role": "user", "tool_calls": [ ], "images": []}]})", R"({"input": ""})"},
+      {R"({"input": "ab"})", R"({"input": ["ab"]})", R"({"input": ["ab", "c"]})", R"({"input": [["ab"]]})",
+       R"({"messages": [{"role": "user", "content": "ab"}]})"},
+      {R"({"input": "ab", "conversation": "x"})", R"({"input": "ab", "conversation": {"id": "x", "y": 1}})"},
+      {R"({"text": "ab", "image_data": "x"})", R"({"text": "ab", "image_data": ["x"]})",
+       R"({"text": "ab", "image_data": [null, "x"]})"},
+  };
+  for (const std::vector<std::string>& bodies : alike) {
+    for (const std::string& body : bodies) EXPECT_EQ(Read(body), Read(bodies[0])) << body;
+  }
 }
 
 TEST(PayloadTurnsTest, WhatIsNotPromptChangesNoKey) {
