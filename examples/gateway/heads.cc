@@ -3,7 +3,9 @@
 #include "heads.h"
 
 #include <boost/beast/http/rfc7230.hpp>
+#include <unordered_set>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
@@ -13,8 +15,22 @@ namespace {
 constexpr char kOrca[] = "endpoint-load-metrics";
 constexpr char kOrcaFormat[] = "endpoint-load-metrics-format";
 
+absl::string_view ToAbsl(beast::string_view text) { return {text.data(), text.size()}; }
+
+// The fields that Connection names, in lower case.
+using Named = std::unordered_set<std::string>;
+
+Named NamedByConnection(const http::fields& fields) {
+  Named named;
+  const auto [begin, end] = fields.equal_range(http::field::connection);
+  for (auto connection = begin; connection != end; ++connection) {
+    for (const auto token : http::token_list(connection->value())) named.insert(absl::AsciiStrToLower(ToAbsl(token)));
+  }
+  return named;
+}
+
 // Whether it is between this sender and this receiver alone.
-bool IsHopByHop(const http::fields& fields, const http::fields::value_type& field) {
+bool IsHopByHop(const Named& named, const http::fields::value_type& field) {
   switch (field.name()) {
     case http::field::connection:
     case http::field::keep_alive:
@@ -29,11 +45,7 @@ bool IsHopByHop(const http::fields& fields, const http::fields::value_type& fiel
     default:
       break;
   }
-  const auto [begin, end] = fields.equal_range(http::field::connection);
-  for (auto connection = begin; connection != end; ++connection) {
-    if (http::token_list(connection->value()).exists(field.name_string())) return true;
-  }
-  return false;
+  return !named.empty() && named.count(absl::AsciiStrToLower(ToAbsl(field.name_string()))) != 0;
 }
 
 void Append(std::string& head, const http::fields::value_type& field) {
@@ -44,7 +56,8 @@ void Append(std::string& head, const http::fields::value_type& field) {
 
 size_t Count(const http::fields& fields, http::field name) { return fields.count(name); }
 
-// Without the scheme and the authority that a proxy may be given.
+}  // namespace
+
 std::string_view PathOf(std::string_view target) {
   constexpr std::string_view kScheme = "http://";
   if (!beast::iequals(beast::string_view(target.data(), std::min(target.size(), kScheme.size())),
@@ -52,10 +65,9 @@ std::string_view PathOf(std::string_view target) {
     return target;
   }
   const size_t path = target.find_first_of("/?", kScheme.size());
-  return path == std::string_view::npos || target[path] == '?' ? std::string_view() : target.substr(path);
+  if (path == std::string_view::npos) return "/";
+  return target[path] == '?' ? std::string_view() : target.substr(path);
 }
-
-}  // namespace
 
 bool TransferEncodingIsChunkedOrNone(const http::fields& fields) {
   const size_t count = Count(fields, http::field::transfer_encoding);
@@ -103,6 +115,7 @@ std::string RequestHead(const http::request_header<>& request, const ForwardedRe
   head.append(View(request.method_string())).append(" ").append(PathOf(View(request.target())));
   head.append(" HTTP/1.1\r\nHost: ").append(forwarded.authority).append("\r\n");
   std::string forwarded_for;
+  const Named named = NamedByConnection(request);
   for (const auto& field : request) {
     switch (field.name()) {
       case http::field::host:
@@ -114,7 +127,7 @@ std::string RequestHead(const http::request_header<>& request, const ForwardedRe
     }
     if (beast::iequals(field.name_string(), "X-Forwarded-For")) {
       forwarded_for.append(View(field.value())).append(", ");
-    } else if (!IsHopByHop(request, field)) {
+    } else if (!IsHopByHop(named, field)) {
       Append(head, field);
     }
   }
@@ -134,8 +147,9 @@ std::string AnswerHead(const http::response_header<>& answer, bool hide_load) {
   head.reserve(1024);
   head.append("HTTP/1.1 ").append(std::to_string(answer.result_int())).append(" ");
   head.append(View(answer.reason())).append("\r\n");
+  const Named named = NamedByConnection(answer);
   for (const auto& field : answer) {
-    if (field.name() == http::field::content_length || IsHopByHop(answer, field)) continue;
+    if (field.name() == http::field::content_length || IsHopByHop(named, field)) continue;
     if (hide_load && beast::iequals(field.name_string(), kOrca)) continue;
     Append(head, field);
   }

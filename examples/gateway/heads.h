@@ -20,6 +20,9 @@ struct Objection {
 };
 std::optional<Objection> CheckRequest(const http::request_header<>& request);
 
+// The target without the scheme and the authority that a proxy may be given; empty: it has none that can be passed on.
+std::string_view PathOf(std::string_view target);
+
 // Whether the body's length is told in a way that can be passed on.
 bool TransferEncodingIsChunkedOrNone(const http::fields& fields);
 

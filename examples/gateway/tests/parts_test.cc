@@ -239,6 +239,27 @@ TEST(EngineLoadTest, ReadsOrca) {
   }
 }
 
+TEST(HeadsTest, ManyFieldsOfOneConnectionAlone) {
+  http::request_header<> request;
+  request.method(http::verb::get);
+  request.target("/");
+  std::string named;
+  for (int i = 0; i < 3'000; ++i) {
+    const std::string name = "X-" + std::to_string(i);
+    request.insert(name, "1");
+    if (i % 2 == 0) named += "x-" + std::to_string(i) + ",";
+  }
+  for (int i = 0; i < 10'000; ++i) named += "a,";
+  request.set(http::field::connection, named);
+  // By each field and each name it would take minutes.
+  for (int i = 0; i < 100; ++i) {
+    const std::string head = RequestHead(request, {"e:1", "10.0.0.1", 0, false});
+    ASSERT_THAT(head, HasSubstr("\r\nX-2999: 1\r\n"));
+    ASSERT_EQ(head.find("\r\nX-2998:"), std::string::npos);
+    ASSERT_EQ(head.find("\r\nConnection:"), std::string::npos);
+  }
+}
+
 TEST(AnswersTest, ErrorsHaveTheClientsForm) {
   const std::string openai = ErrorAnswer({.keep_alive = true}, http::status::too_many_requests, "busy");
   EXPECT_THAT(openai, HasSubstr("HTTP/1.1 429 Too Many Requests\r\n"));
