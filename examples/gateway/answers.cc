@@ -45,7 +45,7 @@ Manner MannerOf(const http::request_header<>& request) {
   Manner manner;
   manner.head = request.method() == http::verb::head;
   manner.http_1_0 = request.version() < 11;
-  manner.anthropic = View(request.target()).find("/v1/messages") != std::string_view::npos;
+  manner.anthropic = View(request.target()).find(kAnthropicPath) != std::string_view::npos;
   return manner;
 }
 

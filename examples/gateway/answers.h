@@ -20,6 +20,8 @@ struct Manner {
   bool anthropic = false;  // Errors in Anthropic's form, not in OpenAI's.
 };
 
+inline constexpr std::string_view kAnthropicPath = "/v1/messages";
+
 Manner MannerOf(const http::request_header<>& request);
 
 std::string PlainAnswer(const Manner& manner, http::status status, std::string_view type, std::string_view body);

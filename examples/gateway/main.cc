@@ -44,6 +44,8 @@ absl::StatusOr<tcp::endpoint> Resolve(asio::io_context& context, const Address& 
   return results.begin()->endpoint();
 }
 
+bool Same(const Address& a, const Address& b) { return a.host == b.host && a.port == b.port; }
+
 std::string Text(const tcp::endpoint& endpoint) {
   const std::string host = endpoint.address().to_string();
   return (endpoint.address().is_v6() ? "[" + host + "]" : host) + ":" + std::to_string(endpoint.port());
@@ -110,16 +112,19 @@ class Gateway {
 
   void Reload() {
     absl::StatusOr<Config> config = LoadConfig(command_line_);
+    bool same = true;
+    if (config.ok()) {
+      same = Same(config->listen, config_.listen) && config->threads == config_.threads &&
+             config->admin.has_value() == config_.admin.has_value() &&
+             (!config->admin || Same(*config->admin, *config_.admin));
+      config->admin = config_.admin;
+    }
     absl::Status status = config.ok() ? fleet_->Apply(*config) : config.status();
     if (!status.ok()) {
       Log("keeps the config that it has; the new one is wrong: %s", std::string(status.message()));
       return;
     }
-    const auto same = [](const Address& a, const Address& b) { return a.host == b.host && a.port == b.port; };
-    if (!same(config->listen, config_.listen) || config->admin.has_value() != config_.admin.has_value() ||
-        (config->admin && !same(*config->admin, *config_.admin)) || config->threads != config_.threads) {
-      Log("listen, admin and threads stay as they were until the next start");
-    }
+    if (!same) Log("listen, admin and threads stay as they were until the next start");
     Log("has a new config: %d instances", config->instances.size());
   }
 

@@ -40,6 +40,11 @@ bool IsOurs(const error_code& error) {
   return error == asio::error::no_descriptors || error == boost::system::errc::address_not_available;
 }
 
+bool WasClosed(const error_code& error) {
+  return error == http::error::partial_message || error == asio::error::connection_reset ||
+         error == asio::error::broken_pipe;
+}
+
 bool HasNoBody(const Manner& manner, http::status status) {
   return manner.head || status == http::status::no_content || status == http::status::not_modified;
 }
@@ -104,8 +109,15 @@ Awaitable<bool> Session::ReadRequest(Parser& parser) {
   parser.body_limit(config.limits.body_bytes);
   stream_.expires_after(config.timeouts.header);
   error = co_await Read(parser, false);
+  manner_ = MannerOf(parser.get());
+  if (error == http::error::header_limit && parser.get().target().empty()) {
+    // The parser has kept nothing of it.
+    const std::string_view begin(static_cast<const char*>(buffer_.data().data()), buffer_.size());
+    const std::string_view line = begin.substr(0, begin.find('\r'));
+    manner_.head = line.starts_with("HEAD ");
+    manner_.anthropic = line.find(kAnthropicPath) != std::string_view::npos;
+  }
   if (!error) {
-    manner_ = MannerOf(parser.get());
     if (const auto objection = CheckRequest(parser.get())) {
       co_await Refuse(objection->status, objection->message);
       co_return false;
@@ -171,10 +183,8 @@ Awaitable<bool> Session::Write(const Buffers& buffers) {
 }
 
 Awaitable<void> Session::Answer(Request& request) {
-  const std::string_view target = View(request.target());
-  const std::string_view path = target.substr(0, target.find('?'));
-  std::string answer;
-  if (admin_ || !snapshot_->config.admin) answer = LocalAnswer(path);
+  const std::string_view target = PathOf(View(request.target()));
+  std::string answer = LocalAnswer(target.substr(0, target.find('?')));
   if (answer.empty()) {
     co_await Forward(request);
   } else if (!co_await Write(asio::buffer(answer))) {
@@ -183,6 +193,8 @@ Awaitable<void> Session::Answer(Request& request) {
 }
 
 std::string Session::LocalAnswer(std::string_view path) {
+  if (!admin_ && path != "/metrics" && path != "/healthz") return "";
+  if (!admin_ && snapshot_->config.admin) return ErrorAnswer(manner_, http::status::not_found, "not here");
   if (path == "/metrics") {
     return PlainAnswer(manner_, http::status::ok, "text/plain; version=0.0.4",
                        MetricsText(worker_.metrics(), worker_.fleet()));
@@ -196,8 +208,7 @@ std::string Session::LocalAnswer(std::string_view path) {
     }
     return PlainAnswer(manner_, http::status::ok, "text/plain", "ok\n");
   }
-  if (admin_) return ErrorAnswer(manner_, http::status::not_found, "only /metrics and /healthz are here");
-  return "";
+  return ErrorAnswer(manner_, http::status::not_found, "only /metrics and /healthz are here");
 }
 
 Awaitable<void> Session::Forward(Request& request) {
@@ -273,6 +284,7 @@ Awaitable<Session::Outcome> Session::Try(Passage& passage) {
   const std::string head = RequestHead(
       passage.request,
       {passage.backend->authority(), address_, passage.request.body().size(), config.load.source == LoadSource::kOrca});
+  const auto deadline = Clock::now() + config.timeouts.first_byte;
   for (bool pooled = true;; pooled = false) {
     upstream_ = pooled ? worker_.pool().Take(*passage.backend) : nullptr;
     const bool reused = upstream_ != nullptr;
@@ -287,7 +299,6 @@ Awaitable<Session::Outcome> Session::Try(Passage& passage) {
       }
     }
     // Nothing is passed on before the body begins: till then another instance may serve.
-    const auto deadline = Clock::now() + config.timeouts.first_byte;
     std::string_view piece;
     if (!lost_) {
       error = co_await upstream_->Exchange(head, passage.request.body(), manner_.head, deadline);
@@ -297,7 +308,7 @@ Awaitable<Session::Outcome> Session::Try(Passage& passage) {
     }
     if (lost_) co_return Outcome::kClientLost;
     // An engine may close a connection that was idle just as we send.
-    if (error && reused && !upstream_->answered()) continue;
+    if (reused && !upstream_->answered() && WasClosed(error)) continue;
     if (error || IsForOthers(upstream_->answer().result())) {
       passage.backend->failures.Increment();
       passage.suspects.push_back(passage.backend);
@@ -396,15 +407,18 @@ Awaitable<Session::Outcome> Session::Relay(Passage& passage, std::string_view pi
 }
 
 void Session::Watch() {
-  stream_.socket().async_wait(
-      tcp::socket::wait_read, [self = shared_from_this(), watch = ++watches_](error_code error) {
-        if (error || watch != self->watches_) return;
-        char byte;
-        const auto got = ::recv(self->stream_.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-        if (got > 0) return;  // The next request; whether the client goes, we hear in writing.
-        if (got < 0 && errno == EAGAIN) return self->Watch();
-        self->ClientLost();
-      });
+  stream_.socket().async_wait(tcp::socket::wait_read, [self = shared_from_this(),
+                                                       watch = ++watches_](error_code error) {
+    if (error || watch != self->watches_) return;
+    // The next request may come: its end, or the client's, is behind it.
+    beast::flat_buffer& buffer = self->buffer_;
+    const size_t room = std::min(buffer.max_size() - buffer.size(), kHeaderPieceBytes);
+    if (room == 0) return;  // Whether the client goes, we hear in writing.
+    const auto got = ::recv(self->stream_.socket().native_handle(), buffer.prepare(room).data(), room, MSG_DONTWAIT);
+    if (got > 0) buffer.commit(static_cast<size_t>(got));
+    if (got > 0 || (got < 0 && errno == EAGAIN)) return self->Watch();
+    self->ClientLost();
+  });
 }
 
 void Session::Unwatch() {

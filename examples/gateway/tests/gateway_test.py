@@ -14,7 +14,7 @@ import tempfile
 import unittest
 
 from harness import GATEWAY, PATIENCE, SSE, Engine, Gateway, GatewayTest, chat, chunk, event, hello, read_body, \
-    read_head, reset, two_events, until
+    read_chunk, read_head, reset, two_events, until
 
 
 class RoutingTest(GatewayTest):
@@ -165,6 +165,40 @@ class StreamTest(GatewayTest):
                     await until(self.nothing_outstanding, "finished")
                     self.assertEqual(await self.gateway.metric("client_losses_total"), 1)
                     self.assertEqual(await self.gateway.metric("retries_total"), 0)
+
+    async def test_a_client_that_leaves_after_a_part_of_its_next_request(self):
+        async def silent(call):
+            await call.hold()
+        self.behave(silent)
+        await self.start()
+        for count, more in enumerate((b"G", b"POST / HTTP/1.1\r\n" + b"X: 1\r\n" * 1000), 1):
+            _, writer = await self.gateway.connect()
+            writer.write(b"POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 2\r\n\r\n{}")
+            await until(lambda: sum(each.running for each in self.engines) == 1, "the engine has it")
+            writer.write(more)
+            await writer.drain()
+            await asyncio.sleep(0.1)
+            writer.close()
+            await until(lambda: sum(each.aborted for each in self.engines) == count, "the engine hears of it")
+            await until(self.nothing_outstanding, "finished")
+
+    async def test_what_comes_during_an_answer_is_the_next_request(self):
+        self.behave(two_events)
+        await self.start()
+        reader, writer = await self.gateway.connect()
+        request = b"POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 30000\r\n\r\n" + b"x" * 30_000
+        writer.write(request)
+        for _ in range(3):
+            self.assertIn("200", (await asyncio.wait_for(read_head(reader), PATIENCE)).line)
+            for begin in range(0, len(request), 700):
+                writer.write(request[begin:begin + 700])
+                await asyncio.sleep(0)
+            await asyncio.sleep(0.1)
+            self.release()
+            while await asyncio.wait_for(read_chunk(reader), PATIENCE):
+                pass
+        self.assertIn("200", (await asyncio.wait_for(read_head(reader), PATIENCE)).line)
+        self.assertEqual({call.body for each in self.engines for call in each.calls}, {b"x" * 30_000})
 
     async def test_a_slow_client_slows_the_engine_down(self):
         sent = 0
@@ -401,6 +435,15 @@ class TimeoutTest(GatewayTest):
             self.assertEqual((await answer.json())["error"]["type"], "timeout_error")
         await until(lambda: sum(each.aborted for each in self.engines) == 2, "the engine hears of it")
         self.assertEqual(await self.gateway.metric("timeouts_total"), 2)
+
+    async def test_no_answer_in_time_on_a_connection_that_was_kept(self):
+        async def silent(call):
+            await call.hold()
+        await self.start(instances=[{"url": self.engines[0].url}], threads=1, timeouts={"first_byte": 0.5})
+        await (await self.gateway.open(chat("hello"))).body()
+        self.behave(silent)
+        self.assertEqual((await self.gateway.open(chat("hello"))).status, 504)
+        self.assertEqual(self.engines[0].total, 2)
 
     async def test_an_answer_that_stalls(self):
         self.behave(two_events)
@@ -931,6 +974,18 @@ class ProtocolTest(GatewayTest):
         self.assertIn("goes on after an exception", self.gateway.log())
         self.assertEqual((await self.gateway.open(chat("hello"))).status, 200)
 
+    async def test_refusals_of_a_header_have_the_clients_form(self):
+        long = b"X: " + b"x" * 70_000 + b"\r\n\r\n"
+        await self.start()
+        for wrong, status in ((b"Host: t\r\n" + long, b"431"), (b"\r\n", b"400"), (b"No colon\r\n\r\n", b"400")):
+            with self.subTest(status):
+                answer = await self.gateway.raw(b"POST /v1/messages HTTP/1.1\r\n" + wrong)
+                self.assertEqual(answer.split()[1], status)
+                self.assertIn(b'{"type":"error"', answer)
+                answer = await self.gateway.raw(b"HEAD / HTTP/1.1\r\n" + wrong)
+                self.assertEqual(answer.split()[1], status)
+                self.assertTrue(answer.endswith(b"\r\n\r\n"))
+
     async def test_large_bodies_arrive_whole(self):
         await self.start()
         body = chat("x" * (20 << 20))
@@ -1057,8 +1112,21 @@ class ProtocolTest(GatewayTest):
         self.assertEqual((await self.gateway.open(path="/healthz", port=self.gateway.admin_port)).status, 200)
         self.assertEqual((await self.gateway.open(chat("hello"), port=self.gateway.admin_port)).status, 404)
         self.assertEqual(sum(each.total for each in self.engines), 0)
-        await self.gateway.open(path="/healthz")
-        self.assertEqual(sum(each.total for each in self.engines), 1)
+        # Those of engines are not for everybody either.
+        for path in ("/healthz", "/metrics", "/metrics?x", "http://elsewhere/metrics"):
+            self.assertEqual((await self.gateway.open(path=path)).status, 404)
+        self.gateway.configure(self.engines)
+        await self.gateway.reload("stay as they were")
+        self.assertEqual((await self.gateway.open(path="/metrics")).status, 404)
+        self.assertEqual((await self.gateway.open(path="/metrics", port=self.gateway.admin_port)).status, 200)
+        self.assertEqual(sum(each.total for each in self.engines), 0)
+
+    async def test_a_target_may_name_a_server(self):
+        await self.start()
+        self.assertIn(b"prefixroute_requests_total", await (await self.gateway.open(path="http://x/metrics")).body())
+        for path, passed_on in (("http://x", "/"), ("HTTP://x:1/v1/y?z", "/v1/y?z")):
+            self.assertEqual((await self.gateway.open(path=path)).status, 200)
+            self.assertIn(passed_on, [call.path for each in self.engines for call in each.calls])
 
     async def test_routing_is_timed(self):
         await self.start()
