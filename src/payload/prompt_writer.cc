@@ -18,9 +18,31 @@ constexpr char kMark = '\xff';
 constexpr std::string_view kBadEscape = "a string has an escape that JSON doesn't know";
 constexpr std::string_view kNotJson = "not JSON within the prompt";
 
-// Members whose value may be a whole image, sound or file, as it is or by its address.
-constexpr std::array<std::string_view, 7> kMediaNames = {"data",      "url",       "image_url", "audio_url",
-                                                         "video_url", "file_data", "file_url"};
+// Members of JSON that matter. In the order of the kinds of MemberKind.
+constexpr std::array<std::string_view, 15> kMembers = {
+    "data",       "file_data",    "url",        "image_url", "audio_url", "video_url", "file_url", "multi_modal_data",
+    "properties", "input_schema", "parameters", "input",     "arguments", "content",   "type"};
+
+enum class MemberKind : uint8_t {
+  kFile,     // May be a whole file, or the text of a document.
+  kMedium,   // May be a whole image, sound or file, as it is or by its address.
+  kMedia,    // Has nothing but media in it.
+  kNotOurs,  // Whatever is in it has its names from a tool.
+  kContent,  // A text, or blocks of content.
+  kType,
+  kOther,
+};
+
+MemberKind KindOfMember(std::string_view raw) {
+  const size_t index = IndexOfName(raw, kMembers.data(), kMembers.size());
+  if (index < 2) return MemberKind::kFile;
+  if (index < 7) return MemberKind::kMedium;
+  if (index < 8) return MemberKind::kMedia;
+  if (index < 13) return MemberKind::kNotOurs;
+  if (index < 14) return MemberKind::kContent;
+  return index < kMembers.size() ? MemberKind::kType : MemberKind::kOther;
+}
+
 constexpr std::array<std::string_view, 1> kCacheControl = {"cache_control"};
 
 // What a byte is in an array of tokens.
@@ -31,6 +53,13 @@ constexpr std::array<TokenByte, 256> kTokenBytes = [] {
   for (const char byte : {'"', '[', ']', '{', '}', ':'}) kinds[static_cast<unsigned char>(byte)] = TokenByte::kOther;
   return kinds;
 }();
+
+// Of the string at `at`; false as long as its end isn't there.
+bool IsText(const char* at, const char* end) {
+  static constexpr std::array<std::string_view, 1> kText = {"text"};
+  const char* const behind = SkipString(at + 1, end);
+  return behind != nullptr && IsOneOf(std::string_view(at + 1, static_cast<size_t>(behind - 1 - (at + 1))), kText);
+}
 
 // Whether a number is among the elements behind the one that ends at `at`, as far as they are there.
 bool HasNumber(const char* at, const char* end) {
@@ -172,7 +201,7 @@ bool PromptWriter::Message(const char* at, const char** after) {
       if (cut) return false;
       continue;
     }
-    if (!Member(kNames[i], value, i == kImages ? Strings::kDigests : Strings::kText, &value)) return false;
+    if (!Member(kNames[i], value, i == kImages ? Strings::kDigests : Strings::kByName, &value)) return false;
   }
   return !cut;
 }
@@ -302,7 +331,12 @@ bool PromptWriter::Tokens(const char* at, const char** after) {
 }
 
 bool PromptWriter::Json(const char* at, const char** after, Strings strings) {
+  constexpr size_t kNowhere = SIZE_MAX;
   size_t depth = 0;
+  // From here on down `strings` isn't kByName.
+  size_t strings_depth = strings == Strings::kByName ? kNowhere : 0;
+  // The object's type is "text", and no bracket was since.
+  bool is_text = false;
   while (true) {
     at = SkipSpace(at, end_);
     if (at == end_) return false;
@@ -311,6 +345,7 @@ bool PromptWriter::Json(const char* at, const char** after, Strings strings) {
       case '[':
         sink_.Append(*at++);
         ++depth;
+        is_text = false;
         continue;
       case ',':
       case ':':
@@ -322,11 +357,16 @@ bool PromptWriter::Json(const char* at, const char** after, Strings strings) {
         if (depth == 0) return Fail(kNotJson);
         sink_.Append(*at++);
         --depth;
+        is_text = false;
+        if (depth < strings_depth) {
+          strings = Strings::kByName;
+          strings_depth = kNowhere;
+        }
         break;
       case '"': {
         // Not before it is known that it is no cache_control.
         if (at + 1 == end_) return false;
-        if (at[1] == 'c' || at[1] == '\\') {
+        if (strings != Strings::kText && (at[1] == 'c' || at[1] == '\\')) {
           const char* const behind = SkipCacheControl(at);
           if (behind == nullptr) return false;
           if (behind != at) {
@@ -345,15 +385,29 @@ bool PromptWriter::Json(const char* at, const char** after, Strings strings) {
           }
         }
         const char* const name = at + 1;
-        sink_.Append('"');
-        if (!String(at, &at)) return false;
-        sink_.Append(kMark);
+        if (!JsonString(at, &at)) return false;
         if (depth == 0) break;
+        if (strings != Strings::kByName) continue;
         const std::string_view raw(name, static_cast<size_t>(at - 1 - name));
         at = SkipSpace(at, end_);
         if (at == end_ || *at != ':') continue;
         at = SkipSpace(at + 1, end_);
-        if (at != end_ && *at == '"' && IsOneOf(raw, kMediaNames) && !Digest(at, &at)) return false;
+        if (at == end_) return false;
+        const MemberKind kind = KindOfMember(raw);
+        if (kind == MemberKind::kOther) continue;
+        if (*at == '"') {
+          if (kind == MemberKind::kType) is_text = IsText(at, end_);
+          if (kind == MemberKind::kContent) {
+            is_text = false;
+            if (!TextBlock(at, &at)) return false;
+          }
+          const bool medium =
+              kind == MemberKind::kMedium || kind == MemberKind::kMedia || (kind == MemberKind::kFile && !is_text);
+          if (medium && !Digest(at, &at)) return false;
+        } else if ((*at == '{' || *at == '[') && (kind == MemberKind::kNotOurs || kind == MemberKind::kMedia)) {
+          strings = kind == MemberKind::kMedia ? Strings::kDigests : Strings::kText;
+          strings_depth = depth + 1;
+        }
         continue;
       }
       default: {
@@ -369,6 +423,20 @@ bool PromptWriter::Json(const char* at, const char** after, Strings strings) {
       return true;
     }
   }
+}
+
+bool PromptWriter::JsonString(const char* at, const char** after) {
+  sink_.Append('"');
+  if (!String(at, after)) return false;
+  sink_.Append(kMark);
+  return true;
+}
+
+bool PromptWriter::TextBlock(const char* at, const char** after) {
+  sink_.Append("[{\"type\xff\"text\xff\"text\xff");
+  if (!JsonString(at, after)) return false;
+  sink_.Append("}]");
+  return true;
 }
 
 const char* PromptWriter::SkipCacheControl(const char* at) const {

@@ -45,7 +45,11 @@ class PromptWriter {
   // What a text is that is a prompt.
   enum class Texts : uint8_t { kPrompt, kUserMessage };
   // How strings in JSON are written that are no names of members.
-  enum class Strings : uint8_t { kText, kDigests };
+  enum class Strings : uint8_t {
+    kByName,   // By the name of their member.
+    kText,     // As what they say; cache_control is a name like any other.
+    kDigests,  // As their digests.
+  };
 
   void Mark(char kind);
   bool Fail(std::string_view problem);
@@ -68,7 +72,10 @@ class PromptWriter {
   bool Tokens(const char* at, const char** after);
   // The member `name`, after what it belongs to.
   bool Member(std::string_view name, const char* at, Strings strings, const char** after);
-  bool Json(const char* at, const char** after, Strings strings = Strings::kText);
+  bool Json(const char* at, const char** after, Strings strings = Strings::kByName);
+  bool JsonString(const char* at, const char** after);
+  // The string at `at` as the list of one block of text.
+  bool TextBlock(const char* at, const char** after);
   // Behind the member at `at`, within an object, if its name is cache_control; `at` if it isn't, null if that, or its
   // end, isn't to be seen yet.
   const char* SkipCacheControl(const char* at) const;

@@ -98,6 +98,64 @@ TEST(PayloadFormsTest, AnthropicCacheControlChangesNoKey) {
   }
 }
 
+TEST(PayloadFormsTest, CacheControlThatIsAToolsOwnNameCounts) {
+  PayloadReader reader;
+  const auto key = [&](const std::string& tool) {
+    return reader.Read(R"({"messages": [], "tools": [)" + tool + "]}").key;
+  };
+  for (const std::string name : {"input_schema", "parameters", "properties", "input", "arguments"}) {
+    const auto tool = [&](const std::string& members) {
+      return R"({"function": {")" + name + R"(": {"a": [{"b": 1)" + members + "}]}}}";
+    };
+    EXPECT_NE(key(tool(R"(, "cache_control": {"type": "string"})")), key(tool(""))) << name;
+    EXPECT_NE(key(tool(R"(, "cache_control": 1)")), key(tool(R"(, "cache_control": 2)"))) << name;
+    // Behind it, it is what it was.
+    const std::string before = R"({"f": {")" + name + R"(": [{}]}, "g": [1)";
+    EXPECT_EQ(key(before + R"(], "cache_control": 1})"), key(before + "]}")) << name;
+    EXPECT_EQ(key(R"({")" + name + R"(": "x", "cache_control": 1})"), key(R"({")" + name + R"(": "x"})")) << name;
+  }
+}
+
+TEST(PayloadFormsTest, DocumentsOfTextAreText) {
+  const auto prompt = [](const std::string& block) {
+    PayloadReader reader;
+    return reader.Read(R"({"messages": [{"role": "user", "content": [)" + block + "]}]}");
+  };
+  const std::string text(3'000, 'x');
+  for (const std::string type : {"text", "t\\u0065xt"}) {
+    const std::string block =
+        R"({"type": "document", "source": {"type": ")" + type + R"(", "media_type": "text/plain", "data": ")" + text;
+    EXPECT_GT(prompt(block + "\"}}").prompt_bytes, text.size());
+    const PrefixKey key = prompt(block + "\"}}").key;
+    const PrefixKey longer = prompt(block + "yy\"}}").key;
+    EXPECT_EQ(key.fingerprint(8), longer.fingerprint(8));
+    EXPECT_NE(key, longer);
+  }
+  for (const std::string source :
+       {R"("type": "base64", "data": ")", R"("type": "text", "x": {}, "data": ")", R"("data": ")"}) {
+    EXPECT_LT(prompt(R"({"type": "document", "source": {)" + source + text + "\"}}").prompt_bytes, 200u) << source;
+  }
+  ExpectPrompt(R"({"messages": [{"role": "user", "content": [{"x": {"type": "text", "file_data": "Hi"}}]}]})",
+               PayloadForm::kChat,
+               Piece('M', "user") + Piece('B', "{" + JsonText("x") + "{" + JsonText("type") + JsonText("text") +
+                                                   JsonText("file_data") + JsonText("Hi") + "}}"));
+}
+
+TEST(PayloadFormsTest, ToolResultsOfATextAreThoseOfOneBlock) {
+  const auto body = [](const std::string& content) {
+    return R"({"messages": [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": )" +
+           content + "}]}]}";
+  };
+  const std::string blocks = R"([{"type": "text", "text": "4\u0032"}])";
+  const std::string canonical =
+      Piece('M', "user") + Piece('B', "{" + JsonText("type") + JsonText("tool_result") + JsonText("tool_use_id") +
+                                          JsonText("t") + JsonText("content") + "[{" + JsonText("type") +
+                                          JsonText("text") + JsonText("text") + JsonText("42") + "}]}");
+  for (const std::string& content : {blocks, std::string(R"("42")")}) {
+    ExpectPrompt(body(content), PayloadForm::kChat, canonical);
+  }
+}
+
 TEST(PayloadFormsTest, AnthropicUserIsInItsMetadata) {
   PayloadReader reader;
   EXPECT_EQ(reader.Read(R"({"messages": [], "metadata": {"user_id": "me"}})").user, "me");
@@ -149,6 +207,9 @@ TEST(PayloadFormsTest, MediaBesideTheTextCountByTheirDigest) {
   ExpectPrompt(R"({"text": "Once", "image_data": [["A\n", "B"], "B"], "audio_data": "B"})", PayloadForm::kGenerate,
                Piece('F', "image_data:" + digests) + Piece('F', "image_data:" + ReferenceDigest("B")) +
                    Piece('F', "audio_data:" + ReferenceDigest("B")) + Piece('P', "Once"));
+  ExpectPrompt(R"({"prompt": {"multi_modal_data": {"image": ["B"]}, "prompt": "Once"}})", PayloadForm::kCompletion,
+               Piece('J', "{" + JsonText("multi_modal_data") + "{" + JsonText("image") + "[" + ReferenceDigest("B") +
+                              "]}" + JsonText("prompt") + JsonText("Once") + "}"));
   ExpectPrompt(R"({"prompt": "Once", "multi_modal_data": {"image": "B"}})", PayloadForm::kCompletion,
                Piece('F', "multi_modal_data:{" + JsonText("image") + ReferenceDigest("B") + "}") + Piece('P', "Once"));
 }

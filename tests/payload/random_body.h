@@ -84,8 +84,9 @@ class BodyMaker {
       default: {
         Json object = Json::object();
         for (uint64_t i = random_() % 5; i != 0; --i) {
-          object[Chance(3) ? Pick({"cache_control", "data", "url", "c", "text", "type", "file_url", "datum"})
-                           : Text(9)] = Any(levels - 1);
+          object[Chance(2) ? Pick({"cache_control", "data", "url", "c", "type", "file_url", "datum", "content",
+                                   "parameters", "input", "multi_modal_data"})
+                           : Text(9)] = Chance(6) ? Json("text") : Any(levels - 1);
         }
         return object;
       }

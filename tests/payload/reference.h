@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <cstdio>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -32,40 +33,49 @@ inline std::string ReferenceDigest(std::string_view bytes) {
   return text;
 }
 
-inline std::string ReferenceJson(const Json& value) {
-  if (value.is_string()) return JsonText(value.get<std::string>());
+enum class ReferenceMode { kByName, kPlain, kDigests };
+
+inline std::string ReferenceJson(const Json& value, ReferenceMode mode = ReferenceMode::kByName) {
+  using Names = std::set<std::string>;
+  if (value.is_string()) {
+    return mode == ReferenceMode::kDigests ? ReferenceDigest(value.get<std::string>())
+                                           : JsonText(value.get<std::string>());
+  }
   if (value.is_array()) {
     std::string text = "[";
-    for (const Json& element : value) text += ReferenceJson(element);
+    for (const Json& element : value) text += ReferenceJson(element, mode);
     return text + "]";
   }
   if (!value.is_object()) return value.dump() + ",";
   std::string text = "{";
-  for (const auto& [name, member] : value.items()) {
-    if (name == "cache_control") continue;
-    const bool medium = name == "data" || name == "url" || name == "image_url" || name == "audio_url" ||
-                        name == "video_url" || name == "file_data" || name == "file_url";
+  bool document = false;
+  for (const auto& [name, written] : value.items()) {
+    if (name == "cache_control" && mode != ReferenceMode::kPlain) continue;
     text += JsonText(name);
-    text += medium && member.is_string() ? ReferenceDigest(member.get<std::string>()) : ReferenceJson(member);
+    if (mode != ReferenceMode::kByName) {
+      text += ReferenceJson(written, mode);
+      continue;
+    }
+    Json member = written;
+    if (name == "content" && member.is_string()) member = Json::array({{{"type", "text"}, {"text", written}}});
+    if (name == "type" && member.is_string()) document = member == "text";
+    if (member.is_structured()) document = false;
+    const bool medium =
+        Names{"url", "image_url", "audio_url", "video_url", "file_url", "multi_modal_data"}.count(name) != 0 ||
+        (Names{"data", "file_data"}.count(name) != 0 && !document);
+    ReferenceMode below = mode;
+    if (name == "multi_modal_data" || (medium && member.is_string())) below = ReferenceMode::kDigests;
+    if (Names{"properties", "input_schema", "parameters", "input", "arguments"}.count(name) != 0) {
+      below = ReferenceMode::kPlain;
+    }
+    text += ReferenceJson(member, below);
   }
   return text + "}";
 }
 
-// With a digest for every string that is no name.
-inline std::string ReferenceDigests(const Json& value) {
-  if (value.is_string()) return ReferenceDigest(value.get<std::string>());
-  if (!value.is_structured()) return value.dump() + ",";
-  std::string text = value.is_array() ? "[" : "{";
-  for (const auto& [name, member] : value.items()) {
-    if (value.is_object() && name == "cache_control") continue;
-    text += (value.is_object() ? JsonText(name) : "") + ReferenceDigests(member);
-  }
-  return text + (value.is_array() ? "]" : "}");
-}
-
 inline std::string ReferenceMember(const std::string& name, const Json& value, bool digests) {
   if (value.is_null() || (value.is_array() && value.empty())) return "";
-  return Piece('F', name + ":" + (digests ? ReferenceDigests(value) : ReferenceJson(value)));
+  return Piece('F', name + ":" + ReferenceJson(value, digests ? ReferenceMode::kDigests : ReferenceMode::kByName));
 }
 
 inline std::string ReferenceText(const std::string& text) { return text.empty() ? "" : Piece('C', text); }

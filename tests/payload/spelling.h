@@ -42,8 +42,9 @@ class Speller {
     for (const auto& [name, member] : value.items()) {
       members.push_back(Quoted(name) + Space() + ":" + Space() + Spell(member));
     }
-    if (shuffled || value.contains("role") || value.value("type", nlohmann::ordered_json()) == "text")
-      std::shuffle(members.begin(), members.end(), random_);
+    // A block of text; elsewhere order matters.
+    const bool block = value.contains("text") && value.value("type", nlohmann::ordered_json()) == "text";
+    if (shuffled || block || value.contains("role")) std::shuffle(members.begin(), members.end(), random_);
     std::string text = "{" + Space();
     for (size_t i = 0; i < members.size(); ++i) text += (i == 0 ? "" : "," + Space()) + members[i] + Space();
     return text + "}";
