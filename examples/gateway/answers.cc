@@ -20,6 +20,8 @@ ErrorType TypeOf(http::status status) {
       return {"invalid_request_error", "request_too_large"};
     case http::status::too_many_requests:
       return {"rate_limit_error", "rate_limit_error"};
+    case http::status::bad_gateway:
+      return {"server_error", "api_error"};
     case http::status::service_unavailable:
       return {"service_unavailable_error", "overloaded_error"};
     case http::status::gateway_timeout:

@@ -92,7 +92,7 @@ std::string MetricsText(const Metrics& metrics, const Fleet& fleet) {
   }
   page.AddCounter("retries_total", "Tries at another instance", metrics.retries);
   page.AddCounter("client_losses_total", "Clients that left before the end", metrics.client_losses);
-  page.AddCounter("unserved_total", "Requests answered by 503", metrics.unserved);
+  page.AddCounter("unserved_total", "Requests answered by 502 or 503", metrics.unserved);
   page.AddCounter("broken_answers_total", "Answers that an instance broke off", metrics.broken_answers);
   page.AddCounter("timeouts_total", "Requests that no instance began to answer in time", metrics.timeouts);
   page.AddCounter("exceptions_total", "Connections given up for an error in the gateway", metrics.exceptions);

@@ -25,7 +25,7 @@ struct Metrics {
   // Of those, bodies by the form that they were read as.
   std::array<prometheus::Counter, static_cast<size_t>(prefixroute::PayloadForm::kGenerate) + 1> bodies;
   prometheus::Counter client_losses;
-  prometheus::Counter unserved;        // Answered by 503: no try succeeded, or no instance was left to try.
+  prometheus::Counter unserved;        // Answered by 502 or 503: no try succeeded, or no instance was left to try.
   prometheus::Counter broken_answers;  // The instance failed when a part of its answer had been passed on.
   prometheus::Counter timeouts;        // No byte of an answer in time.
   prometheus::Counter exceptions;      // Each has cost a connection.

@@ -40,6 +40,19 @@ bool IsOurs(const error_code& error) {
   return error == asio::error::no_descriptors || error == boost::system::errc::address_not_available;
 }
 
+bool IsIdempotent(http::verb method) {
+  switch (method) {
+    case http::verb::get:
+    case http::verb::head:
+    case http::verb::options:
+    case http::verb::put:
+    case http::verb::delete_:
+      return true;
+    default:
+      return false;
+  }
+}
+
 bool WasClosed(const error_code& error) {
   return error == http::error::partial_message || error == asio::error::connection_reset ||
          error == asio::error::broken_pipe;
@@ -214,7 +227,7 @@ std::string Session::LocalAnswer(std::string_view path) {
 Awaitable<void> Session::Forward(Request& request) {
   Metrics& metrics = worker_.metrics();
   metrics.requests.Increment();
-  Passage passage{request, Clock::now(), snapshot_, {}, nullptr, {}};
+  Passage passage{request, Clock::now(), snapshot_, IsIdempotent(request.method()), {}, nullptr, {}};
   // What is read is good until another session on this thread reads.
   std::optional<prefixroute::PrefixKey> key;
   if (!request.body().empty()) {
@@ -222,6 +235,7 @@ Awaitable<void> Session::Forward(Request& request) {
         worker_.reader(snapshot_->config.router.max_prefix_bytes).Read(request.body());
     metrics.bodies[static_cast<size_t>(payload.form)].Increment();
     key = payload.key;
+    passage.repeatable |= payload.form != prefixroute::PayloadForm::kRaw;
   }
 
   Watch();
@@ -260,6 +274,11 @@ Awaitable<void> Session::Forward(Request& request) {
       exclude.push_back(passage.backend->id());
       continue;
     }
+    if (outcome == Outcome::kFailedForGood) {
+      status = http::status::bad_gateway;
+      message = "the instance failed, and may have done what was asked";
+      break;
+    }
     if (outcome == Outcome::kTimedOut) {
       metrics.timeouts.Increment();
       status = http::status::gateway_timeout;
@@ -273,7 +292,9 @@ Awaitable<void> Session::Forward(Request& request) {
     co_return;
   }
   Unwatch();
-  if (status == http::status::service_unavailable) metrics.unserved.Increment();
+  if (status == http::status::service_unavailable || status == http::status::bad_gateway) {
+    metrics.unserved.Increment();
+  }
   const std::string answer = ErrorAnswer(manner_, status, message);
   if (!co_await Write(asio::buffer(answer))) manner_.keep_alive = false;
 }
@@ -285,7 +306,8 @@ Awaitable<Session::Outcome> Session::Try(Passage& passage) {
       passage.request,
       {passage.backend->authority(), address_, passage.request.body().size(), config.load.source == LoadSource::kOrca});
   const auto deadline = Clock::now() + config.timeouts.first_byte;
-  for (bool pooled = true;; pooled = false) {
+  // A connection that was kept may be closed just as we send.
+  for (bool pooled = passage.repeatable;; pooled = false) {
     upstream_ = pooled ? worker_.pool().Take(*passage.backend) : nullptr;
     const bool reused = upstream_ != nullptr;
     error_code error;
@@ -307,12 +329,12 @@ Awaitable<Session::Outcome> Session::Try(Passage& passage) {
       piece = co_await upstream_->ReadPiece(error, deadline);
     }
     if (lost_) co_return Outcome::kClientLost;
-    // An engine may close a connection that was idle just as we send.
     if (reused && !upstream_->answered() && WasClosed(error)) continue;
     if (error || IsForOthers(upstream_->answer().result())) {
       passage.backend->failures.Increment();
       passage.suspects.push_back(passage.backend);
-      co_return error == beast::error::timeout ? Outcome::kTimedOut : Outcome::kFailed;
+      if (error == beast::error::timeout) co_return Outcome::kTimedOut;
+      co_return error && !passage.repeatable ? Outcome::kFailedForGood : Outcome::kFailed;
     }
     fleet.RequestSucceeded(*passage.backend);
     for (const std::shared_ptr<Backend>& suspect : passage.suspects) fleet.RequestFailed(*suspect, false);

@@ -41,11 +41,12 @@ class Session : public std::enable_shared_from_this<Session> {
     Request& request;
     Clock::time_point complete;  // When its body had come.
     std::shared_ptr<const Fleet::Snapshot> snapshot;
+    bool repeatable;  // It does no harm when more than one instance begins to work on it.
     prefixroute::Lease lease;
     std::shared_ptr<Backend> backend;
     std::vector<std::shared_ptr<Backend>> suspects;  // They took it and failed, for its fault or their own.
   };
-  enum class Outcome { kAnswered, kClientLost, kFailed, kTimedOut, kBroken };
+  enum class Outcome { kAnswered, kClientLost, kFailed, kFailedForGood, kTimedOut, kBroken };
 
   Awaitable<void> Run();
   // Whether there is a request to answer. Where there is none, the client has been told why, if that makes sense.

@@ -351,6 +351,26 @@ class RetryTest(GatewayTest):
                              (status, {"mine": 1}, "yes"))
         self.assertEqual(await self.gateway.metric("retries_total"), 0)
 
+    async def test_what_may_have_been_done_is_not_asked_for_again(self):
+        async def resets(call):
+            reset(call.writer)
+
+        async def unavailable(call):
+            await call.answer(status=503)
+        await self.start(health={"failures": 1000})
+        for _ in range(10):
+            self.assertEqual((await self.gateway.open(b"not JSON", "/v1/files")).status, 200)
+        for behaviour, method, status, engines in ((resets, "POST", 502, 1), (unavailable, "POST", 503, 3),
+                                                   (resets, "PUT", 503, 3)):
+            with self.subTest(behaviour.__name__, method=method):
+                self.behave(behaviour)
+                before = [each.total for each in self.engines]
+                self.assertEqual((await self.gateway.open(b"not JSON", "/v1/files", method)).status, status)
+                calls = [each.total - total for each, total in zip(self.engines, before)]
+                self.assertEqual(len([count for count in calls if count > 0]), engines)
+                if method == "POST":
+                    self.assertEqual(sum(calls), engines)
+
     async def test_tries_are_bounded(self):
         async def unavailable(call):
             await call.answer(b"", status=503)
