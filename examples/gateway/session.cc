@@ -315,8 +315,10 @@ Awaitable<Session::Outcome> Session::Try(Passage& passage) {
       upstream_ = std::make_unique<Upstream>(worker_.context());
       error = co_await upstream_->Connect(*passage.backend, Clock::now() + config.timeouts.connect);
       if (error && !lost_) {
-        passage.backend->failures.Increment();
-        if (!IsOurs(error)) fleet.RequestFailed(*passage.backend, true);
+        if (!IsOurs(error)) {
+          passage.backend->failures.Increment();
+          fleet.RequestFailed(*passage.backend, true);
+        }
         co_return Outcome::kFailed;
       }
     }

@@ -984,12 +984,15 @@ class ProtocolTest(GatewayTest):
             self.skipTest("a sanitizer has taken all addresses")
         resource.prlimit(pid, resource.RLIMIT_AS, (used + (96 << 20), resource.RLIM_INFINITY))
         size = 20 << 20
+        readers = []
         for _ in range(20):
-            _, writer = await self.gateway.connect()
+            reader, writer = await self.gateway.connect()
+            readers.append(reader)
             writer.write(b"POST / HTTP/1.1\r\nHost: t\r\nContent-Length: %d\r\n\r\n" % size + b"x" * 1000)
 
         async def some_are_given_up():
-            return await self.gateway.metric("exceptions_total") >= 10
+            closed = sum(reader.at_eof() or reader.exception() is not None for reader in readers)
+            return closed >= 10 and await self.gateway.metric("exceptions_total") == closed
         await until(some_are_given_up, "requests without memory are given up")
         self.assertIn("goes on after an exception", self.gateway.log())
         self.assertEqual((await self.gateway.open(chat("hello"))).status, 200)
