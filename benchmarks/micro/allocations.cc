@@ -22,8 +22,13 @@ void* Allocate(size_t bytes, size_t alignment) {
 
 void* operator new(size_t bytes) { return Allocate(bytes, __STDCPP_DEFAULT_NEW_ALIGNMENT__); }
 void* operator new(size_t bytes, std::align_val_t alignment) { return Allocate(bytes, static_cast<size_t>(alignment)); }
+// AddressSanitizer brings a nothrow one of its own, whose memory our delete would not be for.
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+  return Allocate(bytes, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
 
