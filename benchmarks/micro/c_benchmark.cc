@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "benchmark/benchmark.h"
-#include "benchmarks/micro/allocations.h"
 #include "benchmarks/micro/deciders.h"
 #include "benchmarks/micro/decisions.h"
 #include "benchmarks/micro/inputs.h"
@@ -108,21 +107,11 @@ void MeasureBoth(benchmark::State& state, InC in_c, InCpp in_cpp) {
   ShowPrefixes(0, kWarmPrefixes, state.range(1), in_cpp);
   Prompts prompts(static_cast<size_t>(state.range(1)), MostDecisions(state.range(0)), AnyOf(kWarmPrefixes));
   Choices choices(state.range(0));
-  std::vector<uint32_t> chosen(prompts.size());
   uint64_t allocations = 0;
   Turns turns(state, prompts.size(), {"cpp"});
-  const auto time = [&](auto& decide) {
-    const std::vector<std::string_view>& batch = prompts.Next();
-    turns.Time([&] {
-      const uint64_t before = Allocations();
-      for (size_t i = 0; i < batch.size(); ++i) chosen[i] = decide(batch[i]);
-      allocations += Allocations() - before;
-    });
-    choices.Count(chosen);
-  };
   while (turns.Next()) {
-    time(in_c);
-    time(in_cpp);
+    allocations += TimeDecisions(turns, prompts, in_c, choices);
+    allocations += TimeDecisions(turns, prompts, in_cpp, choices);
   }
   turns.Report();
   choices.Report(state);

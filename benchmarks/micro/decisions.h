@@ -116,6 +116,21 @@ void ShowPrefixes(uint64_t begin, uint64_t end, int64_t prefix_bytes, Decide& de
   }
 }
 
+// Times a batch of decisions, and counts what they chose. Returns how often memory was allocated.
+template <typename Decide>
+uint64_t TimeDecisions(Turns& turns, Prompts& prompts, Decide& decide, Choices& choices) {
+  const std::vector<std::string_view>& batch = prompts.Next();
+  std::vector<uint32_t> chosen(batch.size());
+  uint64_t allocations = 0;
+  turns.Time([&] {
+    const uint64_t before = Allocations();
+    for (size_t i = 0; i < batch.size(); ++i) chosen[i] = decide(batch[i]);
+    allocations = Allocations() - before;
+  });
+  choices.Count(chosen);
+  return allocations;
+}
+
 // Measures decide(prompt) for state.range(0) instances and prefixes of state.range(1) bytes.
 template <typename Decide>
 void MeasureDecisions(benchmark::State& state, Rule rule, PrefixNumbers numbers, Decide& decide) {
@@ -124,18 +139,11 @@ void MeasureDecisions(benchmark::State& state, Rule rule, PrefixNumbers numbers,
   Prompts prompts(static_cast<size_t>(state.range(1)), MostDecisions(instances), std::move(numbers));
   const Floors floors(instances, state.range(1));
   Choices choices(instances);
-  std::vector<uint32_t> chosen(prompts.size());
   uint64_t allocations = 0;
   Turns turns(state, prompts.size(),
               looks_at_prompt ? std::vector<std::string>{"floor", "hash", "read"} : std::vector<std::string>{"floor"});
   while (turns.Next()) {
-    const std::vector<std::string_view>& batch = prompts.Next();
-    turns.Time([&] {
-      const uint64_t before = Allocations();
-      for (size_t i = 0; i < batch.size(); ++i) chosen[i] = decide(batch[i]);
-      allocations += Allocations() - before;
-    });
-    choices.Count(chosen);
+    allocations += TimeDecisions(turns, prompts, decide, choices);
     if (looks_at_prompt) {
       floors.Time(turns, prompts);
     } else {
