@@ -21,13 +21,9 @@ def measure(build, strategy):
     with tempfile.TemporaryDirectory(prefix="prefixroute-demo-") as folder, \
          proxies.Engines(f"{build}/examples/engine/example_engine", ENGINES,
                          [f"--cache_tokens={CACHE_TOKENS}", f"--speed={ENGINE_SPEED}"]) as engines:
-        port = proxies.free_port()
-        command = [f"{build}/examples/gateway/prefixroute_gateway", "--listen", f"127.0.0.1:{port}",
-                   "--strategy", strategy]
-        for address in engines.addresses:
-            command += ["--instance", f"http://{address}"]
-        with proxies.Proxy(command, folder, port):
-            return proxies.load(f"{build}/benchmarks/http/prefixroute_http_load", port, engines.addresses,
+        with proxies.gateway(folder, engines.addresses, f"{build}/examples/gateway/prefixroute_gateway",
+                             strategy) as gateway:
+            return proxies.load(f"{build}/benchmarks/http/prefixroute_http_load", gateway.port, engines.addresses,
                                 [f"--engine_speed={ENGINE_SPEED}", f"--limit={REQUESTS}",
                                  f"--applications={APPLICATIONS}"], folder)
 

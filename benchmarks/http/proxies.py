@@ -160,11 +160,12 @@ def openresty(folder, engines, shared_library):
       log_by_lua_block { require("prefixroute").finish() }""")
 
 
-def gateway(folder, engines, program_path):
+def gateway(folder, engines, program_path, strategy="PREFIX_AWARE"):
     port = free_port()
-    with open(f"{folder}/config.json", "w", encoding="ascii") as config:
-        json.dump({"listen": f"127.0.0.1:{port}", "instances": [{"url": f"http://{each}"} for each in engines]}, config)
-    return Proxy([program_path, "--config", f"{folder}/config.json"], folder, port)
+    command = [program_path, "--listen", f"127.0.0.1:{port}", "--strategy", strategy]
+    for address in engines:
+        command += ["--instance", f"http://{address}"]
+    return Proxy(command, folder, port)
 
 
 HAPROXY_CFG = """
