@@ -69,7 +69,7 @@ PREFIXROUTE_EXPORT prefixroute_status prefixroute_payload_reader_create(uint64_t
 PREFIXROUTE_EXPORT void prefixroute_payload_reader_destroy(prefixroute_payload_reader* reader) PREFIXROUTE_NOEXCEPT;
 
 // PayloadReader::Read(). `part` is one of PREFIXROUTE_BODY_*. Whatever is in the body is no error; OUT_OF_MEMORY can
-// come of a model name that is written with escapes. Hot.
+// come of a model name, or another of the texts, that is written with escapes. Hot.
 PREFIXROUTE_EXPORT prefixroute_status prefixroute_payload_read(prefixroute_payload_reader* reader, const void* body,
                                                                size_t body_size, uint32_t part, const void* scope,
                                                                size_t scope_size, prefixroute_payload* payload,
