@@ -157,8 +157,20 @@ void Fleet::CheckFailed(Backend& backend, bool refused) {
   if (++backend.failed_checks_ >= snapshot()->config.health.failures) SetFailing(backend, true, By::kChecks);
 }
 
-void Fleet::ReportLoad(const Backend& backend, LoadSource source, const prefixroute::EngineLoad& load) {
-  if (snapshot()->config.load.source == source && IsCurrent(backend)) (void)router_->ReportLoad(backend.id(), load);
+void Fleet::ReportLoad(Backend& backend, LoadSource source, const prefixroute::EngineLoad& load) {
+  if (snapshot()->config.load.source != source || !IsCurrent(backend)) return;
+  backend.reported_ = Backend::Clock::now();
+  (void)router_->ReportLoad(backend.id(), load);
+}
+
+void Fleet::ForgetLoadsOlderThan(std::chrono::milliseconds age) {
+  const auto oldest = Backend::Clock::now() - age;
+  for (const std::shared_ptr<Backend>& backend : snapshot()->backends) {
+    auto reported = backend->reported_.load();
+    if (reported == Backend::Clock::time_point() || reported >= oldest) continue;
+    if (!backend->reported_.compare_exchange_strong(reported, {})) continue;
+    (void)router_->ReportLoad(backend->id(), prefixroute::EngineLoad());
+  }
 }
 
 void Fleet::ReportStart(Backend& backend, double seconds) {

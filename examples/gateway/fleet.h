@@ -9,6 +9,7 @@
 #include <prometheus/histogram.h>
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -45,12 +46,15 @@ class Backend {
 
  private:
   friend class Fleet;
+  using Clock = std::chrono::steady_clock;
   const std::string id_;
   const Address address_;
   const std::string authority_;
   mutable std::mutex mutex_;
   std::vector<tcp::endpoint> endpoints_;
 
+  // When it told its load; none: nothing that counts.
+  std::atomic<Clock::time_point> reported_ = Clock::time_point();
   std::atomic<uint32_t> failed_requests_ = 0;  // In a row.
   std::atomic<uint32_t> failed_checks_ = 0;    // In a row.
   std::atomic<bool> refused_ = false;          // Took no connection, lately: it may have been restarted.
@@ -86,7 +90,9 @@ class Fleet {
   void CheckFailed(Backend& backend, bool refused);
   void ReportStart(Backend& backend, double seconds);
   // Counts if the config still takes loads from there.
-  void ReportLoad(const Backend& backend, LoadSource source, const prefixroute::EngineLoad& load);
+  void ReportLoad(Backend& backend, LoadSource source, const prefixroute::EngineLoad& load);
+  // Takes back what instances said longer ago: one that said it was busy, and so gets no requests, says nothing more.
+  void ForgetLoadsOlderThan(std::chrono::milliseconds age);
 
  private:
   explicit Fleet(std::unique_ptr<prefixroute::Router> router) : router_(std::move(router)) {}

@@ -88,7 +88,10 @@ std::optional<Objection> CheckRequest(const http::request_header<>& request) {
     return Objection{status::bad_request, "HTTP/1.0 has no Transfer-Encoding"};
   }
   const size_t hosts = Count(request, http::field::host);
-  if (hosts > 1 || (hosts == 0 && request.version() == 11)) return Objection{status::bad_request, "not one Host"};
+  if (hosts > 1 || (hosts == 0 && request.version() == 11) ||
+      View(request[http::field::host]).find_first_of(" \t,/?#@") != std::string_view::npos) {
+    return Objection{status::bad_request, "not one Host"};
+  }
   // The parser takes lists of equal lengths for one.
   const std::string_view length = View(request[http::field::content_length]);
   if (Count(request, http::field::content_length) > 1 ||

@@ -15,6 +15,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kMaxBodyBytes = 4 << 20;
+constexpr int kOldLoadIntervals = 5;
 
 }  // namespace
 
@@ -34,6 +35,7 @@ Awaitable<void> Poller::PollLoad() {
   for (;;) {
     const auto snapshot = fleet_.snapshot();
     if (snapshot->config.load.source == LoadSource::kMetrics) ForEach(&Poller::AskLoad, asked_);
+    fleet_.ForgetLoadsOlderThan(snapshot->config.load.interval * kOldLoadIntervals);
     co_await Sleep(snapshot->config.load.interval);
   }
 }

@@ -346,6 +346,7 @@ Awaitable<Session::Outcome> Session::Try(Passage& passage) {
 
 std::string Session::AnswerHeadFor(const Passage& passage, bool chunked) const {
   const Config& config = passage.snapshot->config;
+  const http::status status = upstream_->answer().result();
   std::string head = AnswerHead(upstream_->answer(), config.load.source == LoadSource::kOrca);
   if (config.decision_headers) {
     absl::StrAppendFormat(&head, "X-Prefixroute-Instance: %s\r\nX-Prefixroute-Reason: %s\r\n", passage.backend->id(),
@@ -353,7 +354,7 @@ std::string Session::AnswerHeadFor(const Passage& passage, bool chunked) const {
   }
   if (chunked) {
     head += "Transfer-Encoding: chunked\r\n";
-  } else if (const auto length = upstream_->content_length()) {
+  } else if (const auto length = upstream_->content_length(); length && status != http::status::no_content) {
     absl::StrAppendFormat(&head, "Content-Length: %d\r\n", *length);
   }
   if (!manner_.keep_alive) {

@@ -80,8 +80,9 @@ Awaitable<error_code> Upstream::Exchange(std::string_view head, std::string_view
       if (error == asio::error::eof) co_return http::error::partial_message;
       if (error) co_return error;
     }
-  } while (parser_->get().result_int() < 200 && parser_->get().result_int() != 101);
-  if (parser_->get().result_int() == 101) co_return http::error::bad_status;  // Nobody asked for an upgrade.
+    // Nobody asked for an upgrade.
+    if (parser_->get().result_int() < 100 || parser_->get().result_int() == 101) co_return http::error::bad_status;
+  } while (parser_->get().result_int() < 200);
   // Trailers would come among its fields.
   answer_ = std::move(parser_->get().base());
   if (!TransferEncodingIsChunkedOrNone(answer_)) co_return http::error::bad_transfer_encoding;

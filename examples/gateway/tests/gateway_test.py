@@ -98,6 +98,21 @@ class RoutingTest(GatewayTest):
             return chosen[-10:] == [self.engines[2].id] * 10
         await until(settled, "the least busy is chosen")
 
+    async def test_load_that_was_told_once_is_forgotten(self):
+        told = []
+
+        async def behave(call):
+            told.append(call.engine)
+            await call.answer(headers=["endpoint-load-metrics: TEXT named_metrics.num_requests_waiting=1000.0"]
+                              if told.count(call.engine) == 1 and call.engine is self.engines[0] else [])
+        self.behave(behave)
+        await self.start(strategy="LEAST_OUTSTANDING_REQUESTS", load={"source": "orca"})
+
+        async def again():
+            await (await self.gateway.open(chat("x"))).body()
+            return told.count(self.engines[0]) > 1
+        await until(again, "the one that was busy is chosen again")
+
 
 class StreamTest(GatewayTest):
     async def test_each_piece_is_passed_on_as_it_comes(self):
@@ -872,6 +887,10 @@ class ProtocolTest(GatewayTest):
                 post + b"X\x00Y: 1\r\n\r\n" + smuggled,
                 post + b"X: 1\x00\r\n\r\n" + smuggled,
                 post + b"Host: u\r\n\r\n" + smuggled,
+                b"POST / HTTP/1.1\r\nHost: t u\r\n\r\n" + smuggled,
+                b"POST / HTTP/1.1\r\nHost: t, u\r\n\r\n" + smuggled,
+                b"POST / HTTP/1.1\r\nHost: t/u\r\n\r\n" + smuggled,
+                b"POST / HTTP/1.1\r\nHost: t@u\r\n\r\n" + smuggled,
                 b"POST / HTTP/1.1\r\n\r\n" + smuggled,
                 b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + smuggled,
                 b"POST / HTTP/2.0\r\nHost: t\r\n\r\n" + smuggled,
@@ -895,6 +914,8 @@ class ProtocolTest(GatewayTest):
                      head + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
                      head + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
                      head + b"X: " + b"x" * 300_000 + b"\r\n\r\n",
+                     b"HTTP/1.1 000 OK\r\n\r\n" + head + b"Content-Length: 2\r\n\r\n{}",
+                     b"HTTP/1.1 099 OK\r\n\r\n" + head + b"Content-Length: 2\r\n\r\n{}",
                      b"HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"):
             async def behave(call, said=said):
                 await call.send(said)
@@ -1079,7 +1100,7 @@ class ProtocolTest(GatewayTest):
         async def behave(call):
             if call.method == "HEAD":
                 return await call.send(b"HTTP/1.1 200 OK\r\nContent-Length: 123\r\n\r\n")
-            await call.send(b"HTTP/1.1 204 No Content\r\nAccess-Control-Allow-Origin: *\r\n\r\n")
+            await call.send(b"HTTP/1.1 204 No Content\r\nAccess-Control-Allow-Origin: *\r\nContent-Length: 0\r\n\r\n")
         self.behave(behave)
         await self.start()
         connection = await self.gateway.connect()
