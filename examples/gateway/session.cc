@@ -231,8 +231,7 @@ Awaitable<void> Session::Forward(Request& request) {
   // What is read is good until another session on this thread reads.
   std::optional<prefixroute::PrefixKey> key;
   if (!request.body().empty()) {
-    const prefixroute::Payload& payload =
-        worker_.reader(snapshot_->config.router.max_prefix_bytes).Read(request.body());
+    const prefixroute::Payload& payload = worker_.reader(snapshot_->config.router.key_bytes()).Read(request.body());
     metrics.bodies[static_cast<size_t>(payload.form)].Increment();
     key = payload.key;
     passage.repeatable |= payload.form != prefixroute::PayloadForm::kRaw;

@@ -104,10 +104,10 @@ void Worker::Abort() {
   });
 }
 
-prefixroute::PayloadReader& Worker::reader(uint64_t max_prefix_bytes) {
-  if (max_prefix_bytes != max_prefix_bytes_) {
-    reader_ = prefixroute::PayloadReader(max_prefix_bytes);
-    max_prefix_bytes_ = max_prefix_bytes;
+prefixroute::PayloadReader& Worker::reader(uint64_t key_bytes) {
+  if (key_bytes != key_bytes_) {
+    reader_ = prefixroute::PayloadReader(key_bytes);
+    key_bytes_ = key_bytes;
   }
   return reader_;
 }

@@ -39,7 +39,7 @@ class Worker {
   Fleet& fleet() { return fleet_; }
   Metrics& metrics() { return metrics_; }
   UpstreamPool& pool() { return pool_; }
-  prefixroute::PayloadReader& reader(uint64_t max_prefix_bytes);
+  prefixroute::PayloadReader& reader(uint64_t key_bytes);
   bool draining() const { return draining_; }
   void Caught(const std::exception_ptr& exception);  // Logs and counts it.
   void Add(Session* session) { sessions_.insert(session); }
@@ -61,7 +61,7 @@ class Worker {
   asio::steady_timer sweeping_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   UpstreamPool pool_;
-  uint64_t max_prefix_bytes_ = prefixroute::kDefaultMaxPrefixBytes;
+  uint64_t key_bytes_ = prefixroute::kDefaultMaxPrefixBytes;
   prefixroute::PayloadReader reader_;
   std::unordered_set<Session*> sessions_;
   bool draining_ = false;

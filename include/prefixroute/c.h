@@ -389,8 +389,9 @@ PREFIXROUTE_EXPORT prefixroute_status prefixroute_explain(const prefixroute_rout
                                                           size_t* instance_count,
                                                           prefixroute_error* error) PREFIXROUTE_NOEXCEPT;
 
-// ---- Keys, for prefixes in pieces, of which prefix_key.h says more. INVALID_ARGUMENT is the only error of what
-// returns a status: a null pointer, or a hasher that was not initialised where it lies.
+// ---- Keys, for prefixes in pieces, of which prefix_key.h says more. `max_prefix_bytes` is that of the router's
+// options, or, in strict mode, their strict_prefix_bytes. INVALID_ARGUMENT is the only error of what returns a status:
+// a null pointer, or a hasher that was not initialised where it lies.
 
 // MakePrefixKey() and PrefixKey::FromHash().
 PREFIXROUTE_EXPORT prefixroute_status prefixroute_key_make(const void* prefix, size_t prefix_size, const void* scope,
@@ -402,8 +403,7 @@ PREFIXROUTE_EXPORT prefixroute_status prefixroute_key_from_hash(uint64_t hash, u
 PREFIXROUTE_EXPORT uint64_t prefixroute_key_value(const prefixroute_key* key) PREFIXROUTE_NOEXCEPT;
 PREFIXROUTE_EXPORT uint64_t prefixroute_key_bytes(const prefixroute_key* key) PREFIXROUTE_NOEXCEPT;
 
-// PrefixHasher, AddScope(), Update(), Key(). Give `max_prefix_bytes` of the router's options, or, in strict mode, its
-// strict_prefix_bytes.
+// PrefixHasher, AddScope(), Update(), Key().
 PREFIXROUTE_EXPORT prefixroute_status prefixroute_hasher_init(prefixroute_hasher* hasher,
                                                               uint64_t max_prefix_bytes) PREFIXROUTE_NOEXCEPT;
 PREFIXROUTE_EXPORT prefixroute_status prefixroute_hasher_add_scope(prefixroute_hasher* hasher, const void* part,

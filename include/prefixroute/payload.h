@@ -69,7 +69,7 @@ enum class BodyPart : uint8_t {
 class PREFIXROUTE_EXPORT PayloadReader {
  public:
   // Of the prompt no more than its first `max_prefix_bytes` (at most kMaxMaxPrefixBytes) count for the key; give the
-  // router's own limit.
+  // router's RouterOptions::key_bytes().
   explicit PayloadReader(uint64_t max_prefix_bytes = kDefaultMaxPrefixBytes);
   PayloadReader(PayloadReader&&) noexcept;
   PayloadReader& operator=(PayloadReader&&) noexcept;

@@ -61,7 +61,7 @@ typedef struct prefixroute_payload {
   const char* fallback;  // Ends with NUL, lives as long as the library; "" where the form is not raw.
 } prefixroute_payload;
 
-// Makes a reader, which is the caller's to destroy, and for one thread at a time.
+// Makes a reader, which is the caller's to destroy, and for one thread at a time. `max_prefix_bytes` as for keys (c.h).
 PREFIXROUTE_EXPORT prefixroute_status prefixroute_payload_reader_create(uint64_t max_prefix_bytes,
                                                                         prefixroute_payload_reader** reader,
                                                                         prefixroute_error* error) PREFIXROUTE_NOEXCEPT;

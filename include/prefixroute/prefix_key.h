@@ -103,7 +103,7 @@ PREFIXROUTE_EXPORT PrefixKey MakePrefixKey(std::string_view prefix, std::string_
 // Keeps no pieces and does not allocate (about 1 KiB, by value). For one thread at a time.
 class PREFIXROUTE_EXPORT PrefixHasher {
  public:
-  // Bytes beyond `max_prefix_bytes` are not read; give the router's own limit.
+  // Bytes beyond `max_prefix_bytes` are not read; give the router's RouterOptions::key_bytes().
   explicit PrefixHasher(uint64_t max_prefix_bytes = kDefaultMaxPrefixBytes);
 
   // Adds one part of the scope: model, adapter, tenant, cache salt. Parts are kept apart, so ("a", "bc") is not

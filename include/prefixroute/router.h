@@ -80,6 +80,9 @@ struct RouterOptions {
   // kMaxPrefixEntries, 64 bytes each. Some 4,096 an instance hold what engines keep in their caches; with far fewer
   // hits are lost. A SharedState has its own.
   uint32_t prefix_entries = kDefaultPrefixEntries;
+
+  // How many bytes of a prompt a key is made of: for MakePrefixKey(), PrefixHasher and PayloadReader.
+  uint64_t key_bytes() const { return strict_prefix_bytes != 0 ? strict_prefix_bytes : max_prefix_bytes; }
 };
 
 // What its views point to must live until the call returns, which a list in braces does not.
@@ -89,7 +92,8 @@ struct Request {
   // What else must be equal for a cached prefix to be of use: model, adapter, tenant, cache salt. Several: see
   // PrefixHasher::AddScope.
   std::string_view scope;
-  // A ready key, in place of `prefix` and `scope`, which are not read then.
+  // A ready key, in place of `prefix` and `scope`, which are not read then. Of RouterOptions::key_bytes(): in strict
+  // mode a longer one has another home for each prompt.
   const PrefixKey* key = nullptr;
   // Instances that must not be chosen, by id (unknown ones are ignored) and by index: those that failed this request,
   // or all outside a subset. One that fails every request looks idle, and draws more: see SetDraining().
@@ -197,8 +201,9 @@ struct RouterStats {
 
 // Thread-safe: all methods may be called by any number of threads at once. Hot: Route, Acquire, Rank, ReportLoad,
 // ForgetCache, Transfer and Lease's; they never wait for the others, and allocate nothing after a thread's first call.
-// The others take a lock among themselves, and allocate. Those that change something wait until the decisions, and
-// explanations, under way have ended: microseconds, or as long as the system keeps such a thread from running.
+// The others allocate, and, but for Explain, take a lock among themselves. Those that change something wait until the
+// decisions, and explanations, under way have ended: microseconds, or as long as the system keeps such a thread from
+// running.
 //
 // After a fork() the child may use a router that no other thread was using, as one of its own. Counts that both see are
 // what a SharedState is for.

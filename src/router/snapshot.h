@@ -44,8 +44,7 @@ class Snapshot {
   }
   const PrefixKey& KeyOf(const Request& request, PrefixKey& room) const {
     if (request.key != nullptr) return *request.key;
-    FillPrefixKey(request.prefix, request.scope, strict() ? options_.strict_prefix_bytes : options_.max_prefix_bytes,
-                  room);
+    FillPrefixKey(request.prefix, request.scope, options_.key_bytes(), room);
     return room;
   }
 
@@ -64,10 +63,9 @@ class Snapshot {
       case Strategy::kPrefixAware:
         break;
     }
-    if (strict()) return strict_;
+    if (options_.strict_prefix_bytes != 0) return strict_;
     return prefix_aware_;
   }
-  bool strict() const { return options_.strict_prefix_bytes != 0; }
 
   std::shared_ptr<const Fleet> fleet_;
   RouterOptions options_;

@@ -140,6 +140,18 @@ TEST(OptionsTest, StrictPrefixBytesMatter) {
   EXPECT_EQ(AcquireOk(*router, ForPrefix("prompt")).decision().matched_bytes, 6u);
 }
 
+TEST(OptionsTest, KeysOfTheirKeyBytesStandForThePrompt) {
+  RouterOptions adaptive;
+  adaptive.max_prefix_bytes = 6;
+  for (const RouterOptions& options : {adaptive, test::StrictOptions(5)}) {
+    const auto router = MakeRouter(options, MakeInstances(64));
+    const PrefixKey key = MakePrefixKey("prompt and more", "", options.key_bytes());
+    Request request;
+    request.key = &key;
+    EXPECT_EQ(OrderOf(*router, request), OrderOf(*router, ForPrefix("prompt and more")));
+  }
+}
+
 TEST(OptionsTest, PrefixEntriesMatter) {
   const auto remembers_after_5000_others = [](uint32_t prefix_entries) {
     RouterOptions options;

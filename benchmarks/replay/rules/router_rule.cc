@@ -19,9 +19,7 @@ namespace {
 class RouterRule : public Rule {
  public:
   RouterRule(const RuleContext& context, const RouterOptions& options)
-      : options_(options),
-        max_prefix_bytes_(options.strict_prefix_bytes != 0 ? options.strict_prefix_bytes : options.max_prefix_bytes),
-        max_outstanding_(context.max_outstanding) {
+      : options_(options), key_bytes_(options.key_bytes()), max_outstanding_(context.max_outstanding) {
     options_.max_instances = context.max_instances;
     options_.gateway_replicas = context.gateways;
   }
@@ -41,7 +39,7 @@ class RouterRule : public Rule {
 
   absl::StatusOr<Placement> Place(uint32_t slot, const Arrival& arrival) override {
     Request request;
-    request.prefix = arrival.trace.Prefix(arrival.request, max_prefix_bytes_, &prefix_buffer_);
+    request.prefix = arrival.trace.Prefix(arrival.request, key_bytes_, &prefix_buffer_);
     request.random = arrival.random;
     const auto begin = std::chrono::steady_clock::now();
     absl::StatusOr<Lease> lease = router_->Acquire(request);
@@ -71,7 +69,7 @@ class RouterRule : public Rule {
   static std::string IdOf(uint32_t instance) { return absl::StrCat("instance-", instance); }
 
   RouterOptions options_;
-  uint64_t max_prefix_bytes_;
+  uint64_t key_bytes_;
   uint32_t max_outstanding_;
   std::vector<uint32_t> instances_;  // In the order of the router's indexes.
   std::unique_ptr<Router> router_;
