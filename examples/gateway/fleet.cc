@@ -27,10 +27,13 @@ std::vector<prefixroute::Instance> Instances(const Config& config) {
   return instances;
 }
 
-// Room for twice as many instances as there are, or for 32.
-uint32_t PrefixEntries(size_t instances) {
+// Sets what can't change later, for twice as many instances as there are.
+void SetRoom(prefixroute::RouterOptions& options, size_t instances) {
   constexpr size_t kEntriesAnInstance = 4'096;
-  return static_cast<uint32_t>(std::bit_ceil(kEntriesAnInstance * 2 * std::max<size_t>(instances, 16)));
+  const size_t entries = std::bit_ceil(kEntriesAnInstance * 2 * std::max<size_t>(instances, 16));
+  options.prefix_entries = static_cast<uint32_t>(std::min<size_t>(entries, prefixroute::kMaxPrefixEntries));
+  options.max_instances =
+      static_cast<uint32_t>(std::clamp<size_t>(2 * instances, options.max_instances, prefixroute::kMaxInstances));
 }
 
 }  // namespace
@@ -58,7 +61,7 @@ void Backend::SetEndpoints(std::vector<tcp::endpoint> endpoints) {
 
 absl::StatusOr<std::unique_ptr<Fleet>> Fleet::Create(const Config& config) {
   prefixroute::RouterOptions options = config.router;
-  options.prefix_entries = PrefixEntries(config.instances.size());
+  SetRoom(options, config.instances.size());
   auto router = prefixroute::Router::Create(options, {});
   if (!router.ok()) return router.status();
   std::unique_ptr<Fleet> fleet(new Fleet(*std::move(router)));
@@ -100,7 +103,8 @@ absl::Status Fleet::Apply(const Config& config) {
 
   const prefixroute::RouterOptions before = router_->options();
   prefixroute::RouterOptions options = config.router;
-  options.prefix_entries = before.prefix_entries;  // Can't change.
+  options.prefix_entries = before.prefix_entries;
+  options.max_instances = before.max_instances;
   if (absl::Status status = router_->SetOptions(options); !status.ok()) return status;
   {
     // Before the router can choose a new one.
@@ -136,24 +140,26 @@ std::shared_ptr<const Fleet::Snapshot> Fleet::snapshot() const {
 }
 
 void Fleet::RequestSucceeded(Backend& backend) {
-  // Mostly they are 0 and false: reading alone leaves the cache line with everybody.
+  // Mostly nothing changes: reading alone leaves the cache line with everybody.
+  if (!backend.seen_.load()) backend.seen_ = true;
   if (backend.failed_requests_.load() != 0) backend.failed_requests_ = 0;
   if (backend.refused_.load() && backend.refused_.exchange(false)) Restarted(backend);
 }
 
 void Fleet::RequestFailed(Backend& backend, bool refused) {
-  if (refused) backend.refused_ = true;
+  if (refused && backend.seen_) backend.refused_ = true;
   if (++backend.failed_requests_ >= snapshot()->config.health.failures) SetFailing(backend, true, By::kRequests);
 }
 
 void Fleet::CheckSucceeded(Backend& backend) {
+  backend.seen_ = true;
   backend.failed_checks_ = 0;
   if (backend.refused_.exchange(false)) Restarted(backend);
   SetFailing(backend, false, By::kChecks);
 }
 
 void Fleet::CheckFailed(Backend& backend, bool refused) {
-  if (refused) backend.refused_ = true;
+  if (refused && backend.seen_) backend.refused_ = true;
   if (++backend.failed_checks_ >= snapshot()->config.health.failures) SetFailing(backend, true, By::kChecks);
 }
 

@@ -57,7 +57,8 @@ class Backend {
   std::atomic<Clock::time_point> reported_ = Clock::time_point();
   std::atomic<uint32_t> failed_requests_ = 0;  // In a row.
   std::atomic<uint32_t> failed_checks_ = 0;    // In a row.
-  std::atomic<bool> refused_ = false;          // Took no connection, lately: it may have been restarted.
+  std::atomic<bool> seen_ = false;             // Has answered, ever.
+  std::atomic<bool> refused_ = false;          // Since then took no connection: it may have been restarted.
   std::atomic<double> started_ = 0;            // When its process started, as it says itself.
   bool draining_ = false;                      // By the config. This and the next under Fleet::change_.
   bool failing_;                               // At first, where its name must be resolved.

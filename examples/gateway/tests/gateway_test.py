@@ -18,6 +18,12 @@ from harness import GATEWAY, PATIENCE, SSE, Engine, Gateway, GatewayTest, chat, 
 
 
 class RoutingTest(GatewayTest):
+    async def test_strict_mode_goes_by_the_first_bytes_alone(self):
+        await self.start(strict_prefix_bytes=64)
+        engines = {self.engine_of(await self.gateway.open(chat("You are a helpful assistant. " * 5 + str(n) * 99))).id
+                   for n in range(12)}
+        self.assertEqual(len(engines), 1)
+
     async def test_requests_of_one_prompt_go_to_one_engine(self):
         await self.start()
         prompt = "You are a helpful assistant. " * 100
@@ -520,6 +526,7 @@ class HealthTest(GatewayTest):
     async def test_an_engine_that_was_restarted_is_taken_for_empty(self):
         await self.start()
         engine = self.engines[0]
+        await until(lambda: engine.polls > 0, "it is known to be there")
         await engine.stop()
         await self.until_metric(self.draining(engine), 1)
         await engine.start()
@@ -529,6 +536,15 @@ class HealthTest(GatewayTest):
             engine.metrics = f"process_start_time_seconds {start}\n"
             await asyncio.sleep(0.3)
         await until(lambda: self.gateway.log().count(f"instance {engine.id} was restarted") == 2, "a new process")
+
+    async def test_an_engine_that_starts_late_was_not_restarted(self):
+        engine = self.engines[0]
+        await engine.stop()
+        await self.start()
+        await self.until_metric(self.draining(engine), 1)
+        await engine.start()
+        await self.until_metric(self.draining(engine), 0)
+        self.assertNotIn("restarted", self.gateway.log())
 
     async def test_an_engine_that_fails_requests_gets_no_more(self):
         async def unavailable(call):
