@@ -43,10 +43,12 @@ install(FILES ${PROJECT_BINARY_DIR}/prefixrouteConfig.cmake ${PROJECT_BINARY_DIR
 list(TRANSFORM PREFIXROUTE_PUBLIC_ABSL PREPEND absl_ OUTPUT_VARIABLE pc_requires)
 list(TRANSFORM PREFIXROUTE_PRIVATE_ABSL PREPEND absl_ OUTPUT_VARIABLE pc_requires_private)
 set(pc_cflags "")
+set(pc_libs "")
 if(library_type STREQUAL "STATIC_LIBRARY")
   list(APPEND pc_requires ${pc_requires_private})
   set(pc_requires_private "")
   set(pc_cflags " -DPREFIXROUTE_STATIC")
+  set(pc_libs " -lm")  # Which a C compiler doesn't link by itself.
 endif()
 list(JOIN pc_requires ", " pc_requires)
 list(JOIN pc_requires_private ", " pc_requires_private)
