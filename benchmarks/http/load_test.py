@@ -37,8 +37,8 @@ class LoadTest(unittest.TestCase):
         return int(re.search(r"^engine_requests_peak\{.*\} (\d+)$", metrics, re.M)[1])
 
     def test_closed_loop(self):
-        address = self.engine(100)
-        report = self.load(address, ["--concurrency=4", "--engine_speed=100", *SMALL], [address])
+        address = self.engine(5)
+        report = self.load(address, ["--concurrency=4", "--engine_speed=5", *SMALL], [address])
         self.assertEqual((report["requests"], report["failed"], self.peak(address)), (40, 0, 4))
         (engine,) = report["engines"]
         self.assertEqual((engine["requests"], engine["prompt_tokens"]), (40, report["prompt_tokens"]))
