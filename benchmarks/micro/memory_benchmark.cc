@@ -39,7 +39,7 @@ void BM_Memory(benchmark::State& state) {
       ShowPrefixes(begin, begin + kPrefixes, kBytes, decide);
       return ResidentBytes();
     };
-    const double with_one = show(0);
+    show(0);
     if (!router->SetInstances(BenchmarkFleet(instances)).ok()) return state.SkipWithError("SetInstances failed");
     Request anywhere;
     anywhere.strategy = Strategy::kRandom;
@@ -47,7 +47,6 @@ void BM_Memory(benchmark::State& state) {
     const double with_all = show(kPrefixes);
     const double later = show(2 * kPrefixes);
     state.counters["bytes"] = later - before;
-    if (instances > 1) state.counters["bytes_an_instance"] = (with_all - with_one) / static_cast<double>(instances - 1);
     state.counters["growth"] = later - with_all;
   }
 }

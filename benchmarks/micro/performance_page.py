@@ -275,8 +275,6 @@ def memory(_, found):
     counters = [found.counters("Memory", instances=n) for n in fleets]
     return table(["instances"] + [f"{n:,}" for n in fleets], [
         ["MiB in all"] + [number(each["bytes"] / 2**20) for each in counters],
-        ["bytes an instance"] + ["" if n == 7 else f"{each['bytes_an_instance']:,.0f}"
-                                 for n, each in zip(fleets, counters)],
         ["growth by 50,000 more distinct prefixes"] + [f"{each['growth']:,.0f}" for each in counters]])
 
 

@@ -127,8 +127,7 @@ TEST(PrefixAwareTest, APromptThatAllSendDoesNotPileUp) {
   }
 }
 
-// Engines that keep four or five of the prompts each, all of them together half as many again as there are: who takes a
-// prompt to two engines for no need drives another out.
+// Engines that keep four or five of the prompts each: who takes a prompt to two engines for no need drives another out.
 TEST(PrefixAwareTest, KeepsPromptsApartWhereCachesAreSmall) {
   for (const auto& [applications, cache_tokens] : {std::pair(24U, 45'000U), std::pair(5U, 40'000U)}) {
     SCOPED_TRACE("applications: " + std::to_string(applications));
