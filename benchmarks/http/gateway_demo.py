@@ -32,7 +32,8 @@ def main():
     if len(sys.argv) != 2:
         sys.exit("usage: gateway_demo.py build-directory")
     print(f"{REQUESTS} streams through the gateway to {ENGINES} engines, {APPLICATIONS} applications with prompts of 8,000 "
-          "tokens of their own;\nthe engines' own seconds:\n")
+          f"tokens of their own.\nThe first of each finds cold caches: no more than {1 - APPLICATIONS / REQUESTS:.0%} can hit. "
+          "The engines' own seconds:\n")
     print(f"{'strategy':<28}{'TTFT P50':>10}{'P90':>10}{'hits':>8}{'busiest':>10}{'idlest':>9}{'failed':>9}")
     for strategy in ("RANDOM", "LEAST_OUTSTANDING_REQUESTS", "PREFIX_AWARE"):
         row = measure(sys.argv[1], strategy)
