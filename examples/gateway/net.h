@@ -9,6 +9,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <chrono>
 #include <string_view>
 // Boost 1.74 uses std::exchange without including it.
 #include <utility>
@@ -45,8 +46,12 @@ inline auto Into(error_code& error) { return asio::redirect_error(asio::use_awai
 // Boost's string_view is none of the standard's.
 inline std::string_view View(beast::string_view text) { return {text.data(), text.size()}; }
 
-// Sends small packets at once, and finds out within half a minute when the other side is gone without a word.
-inline void Prepare(tcp::socket& socket) {
+// Until one that is gone without a word is given up.
+constexpr std::chrono::seconds kMaxSilence{30};
+
+// Sends small packets at once, and finds out when the other side is gone without a word: within `silence`, for which it
+// may also take nothing. Keep-alive asks only while all that was sent is acknowledged.
+inline void Prepare(tcp::socket& socket, std::chrono::milliseconds silence) {
   const auto set = [&socket](int level, int name, int value) {
     (void)::setsockopt(socket.native_handle(), level, name, &value, sizeof value);
   };
@@ -54,7 +59,7 @@ inline void Prepare(tcp::socket& socket) {
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
   set(IPPROTO_TCP, TCP_KEEPIDLE, 15);
   set(IPPROTO_TCP, TCP_KEEPINTVL, 5);
-  set(IPPROTO_TCP, TCP_KEEPCNT, 3);
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(silence.count()));
 }
 
 }  // namespace gateway

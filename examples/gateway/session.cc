@@ -67,7 +67,9 @@ bool HasNoBody(const Manner& manner, http::status status) {
 Session::Session(Worker& worker, tcp::socket socket, bool admin)
     : worker_(worker), stream_(std::move(socket)), admin_(admin) {
   worker_.Add(this);
-  Prepare(stream_.socket());
+  // One that takes nothing has all of `write`.
+  const std::chrono::milliseconds write = worker.fleet().snapshot()->config.timeouts.write;
+  Prepare(stream_.socket(), std::max<std::chrono::milliseconds>(write, kMaxSilence));
   error_code ignored;
   address_ = stream_.socket().remote_endpoint(ignored).address().to_string();
 }

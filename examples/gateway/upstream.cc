@@ -28,7 +28,7 @@ Awaitable<error_code> Upstream::Connect(const Backend& backend, Deadline deadlin
   error_code error;
   stream_.expires_at(deadline);
   co_await stream_.async_connect(endpoints, Into(error));
-  if (!error) Prepare(stream_.socket());
+  if (!error) Prepare(stream_.socket(), kMaxSilence);
   co_return error;
 }
 
