@@ -64,13 +64,14 @@ Awaitable<void> Poller::CheckHealth(Backend& backend, const Config& config) {
   Answer answer = co_await Get(backend, config.health.path, config.health.timeout);
   if (!answer.error && answer.status < 400) {
     fleet_.CheckSucceeded(backend);
-  } else {
+  } else if (!IsOurs(answer.error)) {
     fleet_.CheckFailed(backend, !answer.connected);
   }
 }
 
 Awaitable<void> Poller::AskLoad(Backend& backend, const Config& config) {
   const Answer answer = co_await Get(backend, config.load.path, config.health.timeout);
+  if (IsOurs(answer.error)) co_return;
   EngineMetrics metrics;
   if (!answer.error && answer.status == 200) metrics = ParseEngineMetrics(answer.body);
   // Of one that says nothing we know nothing, and what it said before is old.

@@ -35,11 +35,6 @@ bool IsForOthers(http::status status) {
   return status == http::status::bad_gateway || status == http::status::service_unavailable;
 }
 
-// Whether a connection failed for want of something here: a file descriptor, a port.
-bool IsOurs(const error_code& error) {
-  return error == asio::error::no_descriptors || error == boost::system::errc::address_not_available;
-}
-
 bool IsIdempotent(http::verb method) {
   switch (method) {
     case http::verb::get:

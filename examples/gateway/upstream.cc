@@ -22,14 +22,30 @@ constexpr size_t kMaxIdleConnections = 256;  // To one instance.
 
 }  // namespace
 
+bool IsOurs(const error_code& error) {
+  namespace errc = boost::system::errc;
+  return error == errc::too_many_files_open || error == errc::too_many_files_open_in_system ||
+         error == errc::address_not_available || error == errc::no_buffer_space || error == errc::not_enough_memory;
+}
+
+// Asio's own way through a list of addresses hides why a socket could not be opened.
 Awaitable<error_code> Upstream::Connect(const Backend& backend, Deadline deadline) {
   const std::vector<tcp::endpoint> endpoints = backend.endpoints();
-  if (endpoints.empty()) co_return asio::error::host_not_found;
-  error_code error;
-  stream_.expires_at(deadline);
-  co_await stream_.async_connect(endpoints, Into(error));
-  if (!error) Prepare(stream_.socket(), kMaxSilence);
-  co_return error;
+  error_code result;
+  for (size_t left = endpoints.size(); left > 0; --left) {
+    const auto now = Deadline::clock::now();
+    error_code error;
+    stream_.expires_at(now + (deadline - now) / static_cast<int>(left));
+    co_await stream_.async_connect(endpoints[endpoints.size() - left], Into(error));
+    if (!error) {
+      Prepare(stream_.socket(), kMaxSilence);
+      co_return error;
+    }
+    if (error == asio::error::operation_aborted) co_return error;  // By Close().
+    if (!result || IsOurs(result) || error == asio::error::connection_refused) result = error;
+    stream_.close();
+  }
+  co_return result ? result : error_code(asio::error::host_not_found);
 }
 
 error_code Upstream::Parse() {

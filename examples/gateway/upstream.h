@@ -18,13 +18,18 @@
 
 namespace gateway {
 
+// Whether a connection failed for want of something here, a file descriptor, a port or memory: it says nothing of the
+// instance.
+bool IsOurs(const error_code& error);
+
 class Upstream {
  public:
   using Deadline = std::chrono::steady_clock::time_point;
 
   explicit Upstream(asio::io_context& context) : stream_(context) {}
 
-  // All of these wait no longer than to the deadline.
+  // All of these wait no longer than to the deadline. Connect() tries each of the backend's addresses, for an equal
+  // share of the time, and tells of connection_refused where any of them refused.
   Awaitable<error_code> Connect(const Backend& backend, Deadline deadline);
   // Sends a request, and reads its answer's header. An answer that comes before the whole request was taken counts all
   // the same.

@@ -16,6 +16,8 @@ import unittest
 from harness import GATEWAY, PATIENCE, SSE, Engine, Gateway, GatewayTest, chat, chunk, event, hello, read_body, \
     read_chunk, read_head, reset, two_events, until
 
+LOCALHOST = [each[4][0] for each in socket.getaddrinfo("localhost", 1, type=socket.SOCK_STREAM)]
+
 
 class RoutingTest(GatewayTest):
     async def test_strict_mode_goes_by_the_first_bytes_alone(self):
@@ -361,6 +363,30 @@ class RetryTest(GatewayTest):
             pass
         self.assertIn(f"instance {home.id} was restarted", self.gateway.log())
 
+    async def test_an_engine_is_not_blamed_for_descriptors_that_are_not_there(self):
+        await self.start(threads=1, health={"failures": 2})
+        connection = await self.gateway.connect()
+        await (await self.gateway.request(*connection, path="/healthz")).body()
+        await until(lambda: all(each.polls > 0 for each in self.engines), "the engines are known to be there")
+        limits = resource.prlimit(self.gateway.process.pid, resource.RLIMIT_NOFILE)
+        # What is open stays open.
+        resource.prlimit(self.gateway.process.pid, resource.RLIMIT_NOFILE, (3, limits[1]))
+        for _ in range(6):
+            answer = await self.gateway.request(*connection, chat("hello"))
+            self.assertEqual(answer.status, 503)
+            await answer.body()
+        await asyncio.sleep(1)  # Checks, too, have none.
+        resource.prlimit(self.gateway.process.pid, resource.RLIMIT_NOFILE, limits)
+        answer = await self.gateway.request(*connection, chat("hello"))
+        self.assertEqual(answer.status, 200)
+        await answer.body()
+        polls = [each.polls for each in self.engines]
+        await until(lambda: all(each.polls > before + 1 for each, before in zip(self.engines, polls)), "checks go on")
+        for each in self.engines:
+            self.assertEqual(await self.gateway.metric(f'instance_failures_total{{instance="{each.id}"}}'), 0)
+        for word in ("fails", "restarted"):
+            self.assertNotIn(word, self.gateway.log())
+
     async def test_what_an_engine_answers_for_itself_is_passed_on(self):
         await self.start()
         for status in (400, 401, 404, 429, 500, 504):
@@ -608,6 +634,16 @@ class HealthTest(GatewayTest):
         self.assertEqual(await self.gateway.metric("retries_total"), 0)
         self.assertEqual(await self.gateway.metric('draining{instance="nowhere.invalid:1"}'), 1)
         self.assertEqual(engine.calls[0].head.get("Host"), f"localhost:{engine.port}")
+
+    @unittest.skipUnless(LOCALHOST == ["::1", "127.0.0.1"], f"localhost is {LOCALHOST}")
+    async def test_each_address_of_a_name_gets_its_share_of_the_time(self):
+        engine = self.engines[0]
+        with socket.create_server(("::1", engine.port), family=socket.AF_INET6, backlog=0) as silent:
+            # The queue of those who wait for it is full.
+            with socket.create_connection(silent.getsockname()[:2]):
+                await self.start(instances=[{"url": f"http://localhost:{engine.port}"}], timeouts={"connect": 5})
+                await self.until_metric(f'draining{{instance="localhost:{engine.port}"}}', 0)
+                self.assertEqual((await self.gateway.open(chat("hello"))).status, 200)
 
     async def test_a_check_may_be_a_connection_alone(self):
         for each in self.engines:
