@@ -58,7 +58,7 @@ class Backend {
   std::atomic<uint32_t> failed_requests_ = 0;  // In a row.
   std::atomic<uint32_t> failed_checks_ = 0;    // In a row.
   std::atomic<bool> seen_ = false;             // Has answered, ever.
-  std::atomic<bool> refused_ = false;          // Since then took no connection: it may have been restarted.
+  std::atomic<bool> refused_ = false;          // Since then refused a connection: a restart, it may be.
   std::atomic<double> started_ = 0;            // When its process started, as it says itself.
   bool draining_ = false;                      // By the config. This and the next under Fleet::change_.
   bool failing_;                               // At first, where its name must be resolved.
@@ -82,9 +82,10 @@ class Fleet {
   std::shared_ptr<const Snapshot> snapshot() const;
   prefixroute::Router& router() const { return *router_; }
 
-  // What requests and checks have seen, of instances that the config still has at that address. `refused`: it took no
-  // connection. A request that fails where it was taken is to count only if another instance has served it: it might
-  // fail everywhere. The last instance that is left drains by checks alone.
+  // What requests and checks have seen, of instances that the config still has at that address. `refused`: no
+  // process was there to take the connection, as when it is restarted; a network that is away is none of that. A
+  // request that fails where it was taken is to count only if another instance has served it: it might fail everywhere.
+  // The last instance that is left drains by checks alone.
   void RequestSucceeded(Backend& backend);
   void RequestFailed(Backend& backend, bool refused);
   void CheckSucceeded(Backend& backend);

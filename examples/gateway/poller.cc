@@ -65,7 +65,7 @@ Awaitable<void> Poller::CheckHealth(Backend& backend, const Config& config) {
   if (!answer.error && answer.status < 400) {
     fleet_.CheckSucceeded(backend);
   } else if (!IsOurs(answer.error)) {
-    fleet_.CheckFailed(backend, !answer.connected);
+    fleet_.CheckFailed(backend, answer.error == asio::error::connection_refused);
   }
 }
 
@@ -98,7 +98,6 @@ Awaitable<Poller::Answer> Poller::Get(const Backend& backend, std::string_view p
   Answer answer;
   Upstream upstream(context_);
   answer.error = co_await upstream.Connect(backend, deadline);
-  answer.connected = !answer.error;
   if (answer.error || path.empty()) co_return answer;
   const std::string head = absl::StrFormat("GET %s HTTP/1.1\r\nHost: %s\r\nAccept: */*\r\nConnection: close\r\n\r\n",
                                            path, backend.authority());

@@ -26,7 +26,6 @@ class Poller {
 
   struct Answer {
     error_code error;
-    bool connected = false;
     unsigned status = 0;
     std::string body;
   };

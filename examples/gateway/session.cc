@@ -313,7 +313,7 @@ Awaitable<Session::Outcome> Session::Try(Passage& passage) {
       if (error && !lost_) {
         if (!IsOurs(error)) {
           passage.backend->failures.Increment();
-          fleet.RequestFailed(*passage.backend, true);
+          fleet.RequestFailed(*passage.backend, error == asio::error::connection_refused);
         }
         co_return Outcome::kFailed;
       }

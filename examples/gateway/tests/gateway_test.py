@@ -572,6 +572,18 @@ class HealthTest(GatewayTest):
         await self.until_metric(self.draining(engine), 0)
         self.assertNotIn("restarted", self.gateway.log())
 
+    async def test_an_engine_that_could_not_be_reached_was_not_restarted(self):
+        await self.start(health={"timeout": 0.3})
+        engine = self.engines[0]
+        await until(lambda: engine.polls > 0, "it is known to be there")
+        listener = engine.listener()
+        listener.listen(0)  # The first check that nobody takes fills the queue; the next find no way in.
+        await engine.stop()
+        await self.until_metric(self.draining(engine), 1)
+        await engine.start(listener)
+        await self.until_metric(self.draining(engine), 0)
+        self.assertNotIn("restarted", self.gateway.log())
+
     async def test_an_engine_that_fails_requests_gets_no_more(self):
         async def unavailable(call):
             await call.answer(b"", status=503)

@@ -163,14 +163,20 @@ class Engine:
         self._server = None
         self._handlers = set()
 
-    async def start(self):
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port, limit=1 << 26, backlog=4096)
+    async def start(self, listener=None):
+        if listener is None:
+            listener = socket.create_server(("127.0.0.1", self.port))
+        self._server = await asyncio.start_server(self._serve, sock=listener, limit=1 << 26, backlog=4096)
         self.port = self._server.sockets[0].getsockname()[1]
         self.id = f"127.0.0.1:{self.port}"
 
     @property
     def url(self):
         return f"http://{self.id}"
+
+    def listener(self):
+        """One more holder of the socket it listens at, so that connections are not refused when it stops."""
+        return self._server.sockets[0].dup()
 
     async def stop(self):
         """As if killed: all connections are closed. It may be started again, at the same port."""
