@@ -124,6 +124,7 @@ class Gateway {
       Log("keeps the config that it has; the new one is wrong: %s", std::string(status.message()));
       return;
     }
+    poller_.Wake();
     if (!same) Log("listen, admin and threads stay as they were until the next start");
     Log("has a new config: %d instances", config->instances.size());
   }

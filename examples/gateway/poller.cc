@@ -24,10 +24,15 @@ void Poller::Start() {
   SpawnAgain(context_, [this] { return PollLoad(); });
 }
 
+void Poller::Wake() {
+  health_timer_.cancel();
+  load_timer_.cancel();
+}
+
 Awaitable<void> Poller::PollHealth() {
   for (;;) {
     ForEach(&Poller::CheckHealth, checked_);
-    co_await Sleep(fleet_.snapshot()->config.health.interval);
+    co_await Sleep(health_timer_, fleet_.snapshot()->config.health.interval);
   }
 }
 
@@ -36,13 +41,14 @@ Awaitable<void> Poller::PollLoad() {
     const auto snapshot = fleet_.snapshot();
     if (snapshot->config.load.source == LoadSource::kMetrics) ForEach(&Poller::AskLoad, asked_);
     fleet_.ForgetLoadsOlderThan(snapshot->config.load.interval * kOldLoadIntervals);
-    co_await Sleep(snapshot->config.load.interval);
+    co_await Sleep(load_timer_, snapshot->config.load.interval);
   }
 }
 
-Awaitable<void> Poller::Sleep(std::chrono::milliseconds time) {
-  asio::steady_timer timer(context_, time);
-  co_await timer.async_wait(asio::use_awaitable);
+Awaitable<void> Poller::Sleep(asio::steady_timer& timer, std::chrono::milliseconds time) {
+  error_code woken;
+  timer.expires_after(time);
+  co_await timer.async_wait(Into(woken));
 }
 
 void Poller::ForEach(Job job, std::set<const Backend*>& running) {

@@ -20,6 +20,8 @@ class Poller {
   Poller(asio::io_context& context, Fleet& fleet) : context_(context), fleet_(fleet) {}
 
   void Start();
+  // Asks all of them now, and at the config's intervals from now on. From the context's thread.
+  void Wake();
 
  private:
   using Job = Awaitable<void> (Poller::*)(Backend&, const Config&);
@@ -36,13 +38,15 @@ class Poller {
   Awaitable<void> AskLoad(Backend& backend, const Config& config);
   Awaitable<void> Resolve(Backend& backend);
   Awaitable<Answer> Get(const Backend& backend, std::string_view path, std::chrono::milliseconds timeout);
-  Awaitable<void> Sleep(std::chrono::milliseconds time);
+  Awaitable<void> Sleep(asio::steady_timer& timer, std::chrono::milliseconds time);  // Or until Wake().
   // Starts the job for each instance, unless the same job for it still runs. What it refers to lives until it has
   // ended.
   void ForEach(Job job, std::set<const Backend*>& running);
 
   asio::io_context& context_;
   Fleet& fleet_;
+  asio::steady_timer health_timer_{context_};
+  asio::steady_timer load_timer_{context_};
   std::set<const Backend*> checked_;
   std::set<const Backend*> asked_;
 };

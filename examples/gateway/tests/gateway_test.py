@@ -687,6 +687,25 @@ class ReloadTest(GatewayTest):
         for stream in streams:
             self.assertTrue((await stream.body()).endswith(event(b"[DONE]")))
 
+    async def test_new_names_are_checked_at_once(self):
+        instances = [{"url": f"http://localhost:{each.port}"} for each in self.engines]
+        await self.start(instances=instances[:1], health={"interval": 100})
+
+        async def served():
+            answer = await self.gateway.open(chat("hello"))
+            await answer.body()
+            return answer.status == 200
+        await until(served, "the first one is checked")
+        self.gateway.configure(instances[1:], health={"interval": 100})
+        await self.gateway.reload()
+        await until(served, "the others are checked")
+
+    async def test_a_shorter_interval_counts_at_once(self):
+        await self.start(health={"interval": 100})
+        self.gateway.configure(self.engines)
+        await self.gateway.reload()
+        await until(lambda: self.engines[0].polls > 2, "more checks than one at the start and one at the reload")
+
     async def test_draining_by_config(self):
         await self.start()
         for drained in self.engines:
