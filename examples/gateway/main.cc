@@ -88,6 +88,7 @@ class Gateway {
     RunOn(context_, LogException);
     joiner.join();
     Log("has ended");
+    if (poller_.resolving()) std::_Exit(EXIT_SUCCESS);  // Who waits for a name server would hold us.
   }
 
  private:

@@ -31,6 +31,7 @@ void Poller::Wake() {
 
 Awaitable<void> Poller::PollHealth() {
   for (;;) {
+    ForEach(&Poller::Resolve, resolved_);
     ForEach(&Poller::CheckHealth, checked_);
     co_await Sleep(health_timer_, fleet_.snapshot()->config.health.interval);
   }
@@ -66,7 +67,7 @@ void Poller::ForEach(Job job, std::set<const Backend*>& running) {
 }
 
 Awaitable<void> Poller::CheckHealth(Backend& backend, const Config& config) {
-  co_await Resolve(backend);
+  if (backend.endpoints().empty()) co_return;
   Answer answer = co_await Get(backend, config.health.path, config.health.timeout);
   if (!answer.error && answer.status < 400) {
     fleet_.CheckSucceeded(backend);
@@ -85,17 +86,23 @@ Awaitable<void> Poller::AskLoad(Backend& backend, const Config& config) {
   if (metrics.process_start_seconds) fleet_.ReportStart(backend, *metrics.process_start_seconds);
 }
 
-Awaitable<void> Poller::Resolve(Backend& backend) {
+Awaitable<void> Poller::Resolve(Backend& backend, const Config& config) {
   error_code error;
   (void)asio::ip::make_address(backend.address().host, error);
   if (!error) co_return;  // It is an address, which needs none.
   tcp::resolver resolver(context_);
+  ++resolving_;
   const auto results =
       co_await resolver.async_resolve(backend.address().host, std::to_string(backend.address().port), Into(error));
+  --resolving_;
   if (error) co_return;
   std::vector<tcp::endpoint> endpoints;
   for (const auto& result : results) endpoints.push_back(result.endpoint());
+  const bool first = backend.endpoints().empty();
   backend.SetEndpoints(std::move(endpoints));
+  if (first) {
+    co_await CheckHealth(backend, config);
+  }
 }
 
 Awaitable<Poller::Answer> Poller::Get(const Backend& backend, std::string_view path,

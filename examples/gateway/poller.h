@@ -22,6 +22,8 @@ class Poller {
   void Start();
   // Asks all of them now, and at the config's intervals from now on. From the context's thread.
   void Wake();
+  // A name is being resolved, for which the context's end waits: as long as a name server takes.
+  bool resolving() const { return resolving_ > 0; }
 
  private:
   using Job = Awaitable<void> (Poller::*)(Backend&, const Config&);
@@ -36,7 +38,8 @@ class Poller {
   Awaitable<void> PollLoad();
   Awaitable<void> CheckHealth(Backend& backend, const Config& config);
   Awaitable<void> AskLoad(Backend& backend, const Config& config);
-  Awaitable<void> Resolve(Backend& backend);
+  // Has the backend checked, too, where that had to wait for an address.
+  Awaitable<void> Resolve(Backend& backend, const Config& config);
   Awaitable<Answer> Get(const Backend& backend, std::string_view path, std::chrono::milliseconds timeout);
   Awaitable<void> Sleep(asio::steady_timer& timer, std::chrono::milliseconds time);  // Or until Wake().
   // Starts the job for each instance, unless the same job for it still runs. What it refers to lives until it has
@@ -47,6 +50,8 @@ class Poller {
   Fleet& fleet_;
   asio::steady_timer health_timer_{context_};
   asio::steady_timer load_timer_{context_};
+  int resolving_ = 0;
+  std::set<const Backend*> resolved_;
   std::set<const Backend*> checked_;
   std::set<const Backend*> asked_;
 };
