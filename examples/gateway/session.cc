@@ -53,6 +53,12 @@ bool WasClosed(const error_code& error) {
          error == asio::error::broken_pipe;
 }
 
+// Whether the other side sees a reset when the socket is closed, or the process ends. Asio takes back what it knows of.
+void SetReset(tcp::socket& socket, bool on) {
+  const linger value{on ? 1 : 0, 0};
+  (void)::setsockopt(socket.native_handle(), SOL_SOCKET, SO_LINGER, &value, sizeof value);
+}
+
 bool HasNoBody(const Manner& manner, http::status status) {
   return manner.head || status == http::status::no_content || status == http::status::not_modified;
 }
@@ -378,6 +384,8 @@ Awaitable<Session::Outcome> Session::Relay(Passage& passage, std::string_view pi
   // Where neither tells its length, the body ends with the connection.
   const bool until_close = !no_body && !upstream_->content_length() && !chunked;
   manner_.keep_alive = manner_.keep_alive && !until_close && !worker_.draining();
+  // By a reset the client knows that it was not the body's end.
+  if (until_close) SetReset(stream_.socket(), true);
   std::string head = AnswerHeadFor(passage, chunked);
   passage.request.body() = std::string();  // Nobody needs it again; a stream may be long.
 
@@ -415,7 +423,10 @@ Awaitable<Session::Outcome> Session::Relay(Passage& passage, std::string_view pi
     head.clear();
     if (last && upstream_->reusable()) worker_.pool().Put(passage.backend, std::move(upstream_));
     if (!taken) co_return Outcome::kClientLost;
-    if (last) co_return Outcome::kAnswered;
+    if (last) {
+      if (until_close) SetReset(stream_.socket(), false);
+      co_return Outcome::kAnswered;
+    }
 
     error_code error;
     piece = co_await upstream_->ReadPiece(error, Clock::now() + config.timeouts.stall);

@@ -1208,6 +1208,29 @@ class ProtocolTest(GatewayTest):
         self.assertIn(b"Connection: close", head)
         self.assertNotIn(b"Transfer-Encoding", head)
 
+    async def test_http_1_0_sees_that_an_answer_is_broken_off(self):
+        async def breaks(call):
+            await call.send(SSE + chunk(event({"n": 1})))
+            await call.hold()
+            raise ConnectionResetError
+
+        self.exit_codes = (0, -signal.SIGKILL)
+        self.behave(breaks)
+        await self.start(timeouts={"shutdown": 0.1})
+        for end in (self.release, lambda: self.gateway.signal(signal.SIGTERM), lambda: self.gateway.process.kill()):
+            if not self.gateway.running():
+                await self.gateway.start()
+            for each in self.engines:
+                each.released.clear()
+            reader, writer = await self.gateway.connect()
+            writer.write(b"POST / HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}")
+            await asyncio.wait_for(reader.readuntil(event({"n": 1})), PATIENCE)
+            end()
+            with self.assertRaises(ConnectionResetError):
+                await asyncio.wait_for(reader.read(), PATIENCE)
+            if end != self.release:
+                await self.gateway.ended()
+
     async def test_a_body_that_ends_with_the_connection(self):
         async def behave(call):
             await call.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + event({"n": 1}))
