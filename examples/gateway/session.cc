@@ -48,6 +48,12 @@ bool IsIdempotent(http::verb method) {
   }
 }
 
+// Some clients send them after a body.
+void ConsumeEmptyLines(beast::flat_buffer& buffer) {
+  const std::string_view text(static_cast<const char*>(buffer.data().data()), buffer.size());
+  buffer.consume(std::min(text.find_first_not_of("\r\n"), text.size()));
+}
+
 bool WasClosed(const error_code& error) {
   return error == http::error::partial_message || error == asio::error::connection_reset ||
          error == asio::error::broken_pipe;
@@ -111,13 +117,15 @@ Awaitable<void> Session::Run() {
 
 Awaitable<bool> Session::ReadRequest(Parser& parser) {
   error_code error;
-  if (buffer_.size() == 0) {
+  stream_.expires_after(worker_.fleet().snapshot()->config.timeouts.keep_alive);
+  ConsumeEmptyLines(buffer_);
+  while (buffer_.size() == 0) {
     idle_ = true;
-    stream_.expires_after(worker_.fleet().snapshot()->config.timeouts.keep_alive);
     const size_t bytes = co_await stream_.async_read_some(buffer_.prepare(kHeaderPieceBytes), Into(error));
     buffer_.commit(bytes);
     idle_ = false;
     if (error) co_return false;
+    ConsumeEmptyLines(buffer_);
   }
   snapshot_ = worker_.fleet().snapshot();
   const Config& config = snapshot_->config;

@@ -1163,6 +1163,25 @@ class ProtocolTest(GatewayTest):
         paths = sorted(int(call.path[4:]) for each in self.engines for call in each.calls)
         self.assertEqual(paths, list(range(20)))
 
+    async def test_empty_lines_before_a_request_are_ignored(self):
+        await self.start(timeouts={"keep_alive": 1})
+        reader, writer = await self.gateway.connect()
+        request = b"POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 2\r\n\r\n{}"
+        for pieces in ((b"\r\n" + request + b"\r\n",), (b"\r\n", b"\r", b"\n" + request), (request + b"\r\n\r\n",)):
+            for piece in pieces:
+                writer.write(piece)
+                await asyncio.sleep(0.1)
+            head = await asyncio.wait_for(read_head(reader), PATIENCE)
+            self.assertIn("200", head.line)
+            await read_body(reader, head)
+        # They don't keep a connection open either.
+        async def more():
+            with contextlib.suppress(ConnectionError):
+                while not reader.at_eof():
+                    writer.write(b"\r\n")
+                    await asyncio.sleep(0.1)
+        await asyncio.wait_for(more(), PATIENCE)
+
     async def test_refusals_keep_the_connection(self):
         self.behave(two_events)
         await self.start(instances=[{"url": self.engines[0].url, "max_outstanding": 1}])
