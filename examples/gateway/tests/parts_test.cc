@@ -11,6 +11,8 @@
 #include "answers.h"
 #include "config.h"
 #include "engine_load.h"
+#include "fleet.h"
+#include "guard.h"
 #include "heads.h"
 #include "usage_scanner.h"
 
@@ -111,6 +113,14 @@ TEST(ConfigTest, ErrorsNameTheFieldAndTheValue) {
   EXPECT_EQ(ErrorOf(WithInstance(R"("limits": {"tries": 0})")), "limits.tries: 0 is not an integer of 1 to 100");
   EXPECT_EQ(ErrorOf(WithInstance(R"("timeouts": {"stall": "long"})")),
             "timeouts.stall: \"long\" is not a number of seconds, 0.001 to 86400");
+}
+
+TEST(ConfigTest, HasRoomForManyInstances) {
+  std::string json = R"({"instances": [{"url": "http://e"})";
+  for (int i = 0; i < 1'500; ++i) json += R"(, {"url": "http://e)" + std::to_string(i) + "\"}";
+  const absl::StatusOr<Config> config = ParseConfig(json + "]}");
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_TRUE(Fleet::Create(*config).ok());
 }
 
 TEST(ConfigTest, FlagsStandForValues) {
