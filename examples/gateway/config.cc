@@ -2,24 +2,30 @@
 
 #include "config.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
+#include <stdexcept>
 #include <system_error>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_format.h"
 
 namespace gateway {
 namespace {
 
 using nlohmann::json;
+
+// A config has three levels. To copy a value, or to write it down, takes stack for each.
+constexpr int kMaxDepth = 8;
 
 std::string Text(const json& value) { return value.dump(-1, ' ', true, json::error_handler_t::replace); }
 
@@ -126,7 +132,7 @@ class Fields {
   absl::Status Done() {
     if (!status_.ok()) return status_;
     for (const auto& [name, value] : object_.items()) {
-      if (taken_.count(name) == 0) return absl::InvalidArgumentError("no such field: " + Path(name));
+      if (taken_.count(name) == 0) return absl::InvalidArgumentError("no such field: " + Path(absl::CHexEscape(name)));
     }
     return absl::OkStatus();
   }
@@ -230,10 +236,25 @@ absl::Status ParseSections(Fields& root, Config& config) {
 }
 
 absl::StatusOr<json> ParseJson(std::string_view text) {
+  std::vector<std::set<std::string>> open;  // The names in each object that has not ended yet.
+  const auto check = [&open](int depth, json::parse_event_t event, const json& value) {
+    const bool object = event == json::parse_event_t::object_start;
+    if ((object || event == json::parse_event_t::array_start) && depth >= kMaxDepth) {
+      throw std::invalid_argument(absl::StrFormat("more than %d lists or objects, one in another", kMaxDepth));
+    }
+    if (object) open.emplace_back();
+    if (event == json::parse_event_t::object_end) open.pop_back();
+    if (event == json::parse_event_t::key && !open.back().insert(value.get<std::string>()).second) {
+      throw std::invalid_argument(Text(value) + " is there twice");
+    }
+    return true;
+  };
   try {
     // Comments are let through: it is people who write configs.
-    return json::parse(text, nullptr, true, true);
+    return json::parse(text, check, true, true);
   } catch (const json::exception& error) {
+    return absl::InvalidArgumentError(error.what());
+  } catch (const std::invalid_argument& error) {
     return absl::InvalidArgumentError(error.what());
   }
 }
@@ -245,13 +266,11 @@ absl::StatusOr<Config> FromJson(const json& object) {
   if (object.is_object() && object.contains("admin")) root.TakeAddress("admin", config.admin.emplace());
   root.Take("threads", config.threads, 0, 1'024);
   root.Take("decision_headers", config.decision_headers);
-  std::string strategy;
-  root.Take("strategy", strategy);
-  if (!strategy.empty()) {
-    const absl::StatusOr<prefixroute::Strategy> parsed = prefixroute::ParseStrategy(strategy);
-    if (!parsed.ok()) return parsed.status();
-    config.router.strategy = *parsed;
-  }
+  std::string name(prefixroute::StrategyName(config.router.strategy));
+  root.Take("strategy", name);
+  const absl::StatusOr<prefixroute::Strategy> strategy = prefixroute::ParseStrategy(name);
+  if (!strategy.ok()) return strategy.status();
+  config.router.strategy = *strategy;
   // Their ranges are the router's to check.
   root.Take("max_prefix_bytes", config.router.max_prefix_bytes, 0, std::numeric_limits<uint64_t>::max());
   root.Take("strict_prefix_bytes", config.router.strict_prefix_bytes, 0, std::numeric_limits<uint64_t>::max());
@@ -336,11 +355,16 @@ absl::StatusOr<CommandLine> ParseCommandLine(int argc, const char* const* argv) 
 absl::StatusOr<Config> LoadConfig(const CommandLine& command_line) {
   json object = json::object();
   if (!command_line.file.empty()) {
-    std::ifstream file(command_line.file);
-    std::stringstream text;
-    text << file.rdbuf();
-    if (!file) return absl::NotFoundError("can't read " + command_line.file);
-    absl::StatusOr<json> parsed = ParseJson(text.str());
+    std::string text;
+    try {
+      std::ifstream file;
+      file.exceptions(std::ios_base::failbit);
+      file.open(command_line.file);
+      text.assign(std::istreambuf_iterator<char>(file), {});
+    } catch (const std::ios_base::failure&) {
+      return absl::NotFoundError("can't read " + command_line.file);
+    }
+    absl::StatusOr<json> parsed = ParseJson(text);
     if (!parsed.ok()) return parsed.status();
     object = *std::move(parsed);
   }

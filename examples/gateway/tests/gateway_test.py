@@ -814,7 +814,8 @@ class ReloadTest(GatewayTest):
     async def test_a_wrong_config_changes_nothing(self):
         await self.start()
         for text, complaint in (("{", "parse error"), ('{"instances": [], "listen": "127.0.0.1:0"}', "instances"),
-                                ('{"instances": [{"url": "http://a:1", "weight": -1}]}', "weight")):
+                                ('{"instances": [{"url": "http://a:1", "weight": -1}]}', "weight"),
+                                ('{"threads": ' + "[" * 100_000 + "]" * 100_000 + "}", "more than 8 lists")):
             self.gateway.write_config(text)
             await self.gateway.reload("keeps the config that it has")
             self.assertIn(complaint, self.gateway.log().splitlines()[-1])

@@ -101,7 +101,14 @@ TEST(ConfigTest, ErrorsNameTheFieldAndTheValue) {
   EXPECT_EQ(ErrorOf(WithInstance(R"("listen": "nowhere:port")")), "listen: \"nowhere:port\" is not host:port");
   EXPECT_EQ(ErrorOf(WithInstance(R"("threads": -1)")), "threads: -1 is not an integer of 0 to 1024");
   EXPECT_EQ(ErrorOf(WithInstance(R"("decision_headers": 1)")), "decision_headers: 1 is not true or false");
+  EXPECT_EQ(ErrorOf(WithInstance(R"("a\n\u001b": 1)")), R"(no such field: a\n\x1b)");
+  EXPECT_EQ(ErrorOf(WithInstance(R"("threads": 1, "threads": 2)")), R"("threads" is there twice)");
+  EXPECT_EQ(ErrorOf(WithInstance(R"("health": {"path": "", "path": "/"})")), R"("path" is there twice)");
+  EXPECT_THAT(ErrorOf("{\"threads\": " + std::string(100'000, '[') + std::string(100'000, ']') + "}"),
+              HasSubstr("more than 8 lists or objects"));
   EXPECT_THAT(ErrorOf(WithInstance(R"("strategy": "BEST")")), HasSubstr("BEST"));
+  EXPECT_NE(ErrorOf(WithInstance(R"("strategy": "")")), "");
+  EXPECT_EQ(ErrorOf(WithInstance(R"("strategy": 1)")), "strategy: 1 is not a string");
   EXPECT_THAT(ErrorOf(WithInstance(R"("gateway_replicas": 0)")), HasSubstr("gateway_replicas"));
   EXPECT_THAT(ErrorOf(WithInstance(R"("max_prefix_bytes": 0)")), HasSubstr("max_prefix_bytes"));
   EXPECT_EQ(ErrorOf(WithInstance(R"("health": {"path": "ping"})")), "health.path: \"ping\" is not a path");
@@ -142,6 +149,8 @@ TEST(ConfigTest, FlagsStandForValues) {
             "threads: \"many\" is not an integer of 0 to 1024");
   const char* nowhere[] = {"gateway", "--config", "/nonexistent/file"};
   EXPECT_EQ(LoadConfig(*ParseCommandLine(3, nowhere)).status().message(), "can't read /nonexistent/file");
+  const char* folder[] = {"gateway", "--config", "/"};
+  EXPECT_EQ(LoadConfig(*ParseCommandLine(3, folder)).status().message(), "can't read /");
 }
 
 // Fed whole, and byte by byte.
