@@ -4,6 +4,7 @@
 // config, fleet (router and instances), heads, answers, usage_scanner, engine_load, upstream (connections to
 // instances), session (a client's connection), worker (a thread), poller (health and load), metrics.
 
+#include <malloc.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -156,6 +157,8 @@ class Gateway {
 };
 
 int Main(int argc, char** argv) {
+  // Else it rises with each large body that is freed, and what the next ones take stays with the process.
+  (void)::mallopt(M_MMAP_THRESHOLD, 1 << 20);
   absl::StatusOr<CommandLine> command_line = ParseCommandLine(argc, argv);
   if (command_line.ok() && command_line->help) {
     (void)std::fputs(HelpText(), stdout);

@@ -1102,6 +1102,28 @@ class ProtocolTest(GatewayTest):
         self.assertIn("goes on after an exception", self.gateway.log())
         self.assertEqual((await self.gateway.open(chat("hello"))).status, 200)
 
+    async def test_memory_of_large_bodies_is_given_back(self):
+        await self.start()
+        pid = self.gateway.process.pid
+
+        def resident():
+            with open(f"/proc/{pid}/statm", encoding="ascii") as statm:
+                return int(statm.read().split()[1]) * resource.getpagesize()
+        body = chunk(b"x" * 65536) * 300 + b"0\r\n\r\n"
+
+        async def forget(call):
+            call.engine.calls.clear()
+            await hello(call)
+        self.behave(forget)
+
+        async def send():
+            answer = await self.gateway.raw(b"POST / HTTP/1.1\r\nHost: t\r\nConnection: close\r\n"
+                                            b"Transfer-Encoding: chunked\r\n\r\n" + body)
+            self.assertEqual(answer.split()[1], b"200")
+        for _ in range(8):
+            await asyncio.gather(*(send() for _ in range(6)))
+        await until(lambda: resident() < 64 << 20, "what bodies took is given back")
+
     async def test_refusals_of_a_header_have_the_clients_form(self):
         long = b"X: " + b"x" * 70_000 + b"\r\n\r\n"
         await self.start()
