@@ -47,6 +47,12 @@ absl::StatusOr<tcp::endpoint> Resolve(asio::io_context& context, const Address& 
 
 bool Same(const Address& a, const Address& b) { return a.host == b.host && a.port == b.port; }
 
+// Workers share ports, so the system doesn't mind.
+bool Overlap(const tcp::endpoint& a, const tcp::endpoint& b) {
+  return a.port() == b.port() &&
+         (a.address() == b.address() || a.address().is_unspecified() || b.address().is_unspecified());
+}
+
 std::string Text(const tcp::endpoint& endpoint) {
   const std::string host = endpoint.address().to_string();
   return (endpoint.address().is_v6() ? "[" + host + "]" : host) + ":" + std::to_string(endpoint.port());
@@ -70,6 +76,7 @@ class Gateway {
     if (config_.admin) {
       absl::StatusOr<tcp::endpoint> admin = Resolve(context_, *config_.admin);
       if (!admin.ok()) return admin.status();
+      if (Overlap(*admin, *main)) return CantListen(*admin, asio::error::address_in_use);
       if (error_code error = workers_[0]->Listen(*admin, true)) return CantListen(*admin, error);
       also = ", for metrics at " + Text(workers_[0]->local_endpoint());
     }

@@ -26,7 +26,7 @@ error_code Worker::Listen(const tcp::endpoint& endpoint, bool admin) {
   error_code error;
   acceptor.open(endpoint.protocol(), error);
   if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
-  if (!error && !admin) acceptor.set_option(ReusePort(true), error);
+  if (!error) acceptor.set_option(ReusePort(true), error);
   if (!error) acceptor.bind(endpoint, error);
   if (!error) acceptor.listen(4'096, error);
   if (!error) listeners_.push_back(std::move(listener));

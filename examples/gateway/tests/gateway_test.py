@@ -869,14 +869,15 @@ class ShutdownTest(GatewayTest):
         self.assertEqual(await self.gateway.ended(), 1)
 
 
-    async def test_the_next_gateway_takes_over_the_port(self):
+    async def test_the_next_gateway_takes_over_the_ports(self):
         self.behave(two_events)
-        await self.start()
+        await self.start(admin="127.0.0.1:0")
         stream = await self.gateway.open(chat("hello", stream=True))
         folder = tempfile.TemporaryDirectory(prefix="prefixroute-gateway-")
         self.addCleanup(folder.cleanup)
         following = Gateway(folder.name)
-        following.configure(self.engines, listen=f"127.0.0.1:{self.gateway.port}")
+        following.configure(self.engines, listen=f"127.0.0.1:{self.gateway.port}",
+                            admin=f"127.0.0.1:{self.gateway.admin_port}")
         try:
             await following.start()
             self.gateway.signal(signal.SIGTERM)
@@ -885,7 +886,8 @@ class ShutdownTest(GatewayTest):
 
             async def served():
                 try:
-                    return (await following.open(path="/healthz", headers=["Connection: close"])).status == 200
+                    return (await following.open(path="/healthz", headers=["Connection: close"],
+                                                 port=following.admin_port)).status == 200
                 except (OSError, asyncio.IncompleteReadError):
                     return False  # It came to the first one just as that one closed.
             await until(served, "the second one serves")
@@ -919,6 +921,15 @@ class CommandLineTest(unittest.TestCase):
             status, _, log = self.run_gateway("--listen", address, "--instance", "http://127.0.0.1:1")
         self.assertEqual(status, 1)
         self.assertIn(f"can't listen at {address}", log)
+
+    def test_one_port_for_clients_and_metrics(self):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        for admin in (f"127.0.0.1:{port}", f"0.0.0.0:{port}"):
+            status, _, log = self.run_gateway("--listen", f"127.0.0.1:{port}", "--admin", admin,
+                                              "--instance", "http://127.0.0.1:1")
+            self.assertEqual(status, 1)
+            self.assertIn(f"can't listen at {admin}", log)
 
 
 class ProtocolTest(GatewayTest):
