@@ -1,27 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One line on standard error for each thing that happens to the gateway. Nothing that a client sent is ever in it.
+// One line on standard error for each thing that happens to the gateway. Nothing that a client sent is ever in it. It
+// neither waits for who reads it nor needs memory: a line that can't be written at once is dropped, a long one is cut.
 
 #ifndef PREFIXROUTE_EXAMPLES_GATEWAY_LOG_H_
 #define PREFIXROUTE_EXAMPLES_GATEWAY_LOG_H_
 
-#include <cstdio>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
 #include <ctime>
-#include <string>
+#include <mutex>
 
 #include "absl/strings/str_format.h"
 
 namespace gateway {
 
+// No more than PIPE_BUF bytes: so many a pipe takes at once when it says that it takes any.
+inline void WriteToLog(const char* line, size_t size) noexcept {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  pollfd standard_error{STDERR_FILENO, POLLOUT, 0};
+  if (::poll(&standard_error, 1, 0) == 1) (void)!::write(STDERR_FILENO, line, size);
+}
+
 template <typename... Args>
-void Log(const absl::FormatSpec<Args...>& format, const Args&... args) {
+void Log(const absl::FormatSpec<Args...>& format, const Args&... args) noexcept {
   const std::time_t now = std::time(nullptr);
   std::tm utc{};
   gmtime_r(&now, &utc);
-  char time[sizeof "2026-01-01T00:00:00Z"];
-  (void)std::strftime(time, sizeof time, "%FT%TZ", &utc);
-  const std::string line = absl::StrFormat("%s prefixroute_gateway: ", time) + absl::StrFormat(format, args...) + "\n";
-  (void)std::fwrite(line.data(), 1, line.size(), stderr);
+  char line[PIPE_BUF];
+  const size_t begin = std::strftime(line, sizeof line, "%FT%TZ prefixroute_gateway: ", &utc);
+  const int more = absl::SNPrintF(line + begin, sizeof line - begin, format, args...);
+  const size_t end = std::min(begin + static_cast<size_t>(std::max(more, 0)), sizeof line - 1);
+  line[end] = '\n';
+  WriteToLog(line, end + 1);
 }
 
 }  // namespace gateway

@@ -5,7 +5,9 @@ outstanding, and the gateway must end well."""
 
 import asyncio
 import collections
+import contextlib
 import json
+import os
 import resource
 import signal
 import socket
@@ -13,8 +15,8 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import GATEWAY, PATIENCE, SSE, Engine, Gateway, GatewayTest, chat, chunk, event, hello, read_body, \
-    read_chunk, read_head, reset, two_events, until
+from harness import GATEWAY, PATIENCE, SSE, Engine, Gateway, GatewayTest, chat, chunk, die_with_parent, event, hello, \
+    read_body, read_chunk, read_head, reset, two_events, until
 
 LOCALHOST = [each[4][0] for each in socket.getaddrinfo("localhost", 1, type=socket.SOCK_STREAM)]
 
@@ -914,6 +916,8 @@ class CommandLineTest(unittest.TestCase):
         status, output, log = self.run_gateway("--check", "--instance", "https://127.0.0.1:1")
         self.assertEqual((status, output), (2, ""))
         self.assertIn('instances[0].url: "https://127.0.0.1:1" is not http://host:port', log)
+        _, _, log = self.run_gateway("--check", "--instance", "https://" + "x" * 10_000)
+        self.assertEqual((len(log), log[-2:]), (4096, "x\n"))
 
     def test_an_address_that_is_taken(self):
         with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -1308,6 +1312,33 @@ class ProtocolTest(GatewayTest):
         metrics = await (await self.gateway.open(path="/metrics")).body()
         self.assertNotIn(b"SECRET", metrics)
         self.assertNotIn("SECRET", self.gateway.log())
+
+    async def test_a_log_that_nobody_reads_stops_nothing(self):
+        pipe, stderr = os.pipe()
+        for each in (pipe, stderr):
+            self.addCleanup(os.close, each)
+        log = f"{self.gateway.folder}/log"
+        with open(log, "ab") as file:
+            reader = subprocess.Popen(["cat"], stdin=pipe, stdout=file, preexec_fn=die_with_parent)
+        self.addCleanup(reader.wait)
+        self.addCleanup(reader.kill)
+        self.gateway.configure(self.engines)
+        await self.gateway.start(stderr=stderr)
+        reader.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, reader.pid, os.WSTOPPED)
+        filled = 0
+        os.set_blocking(stderr, False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                filled += os.write(stderr, b"x" * 4096)
+        os.set_blocking(stderr, True)
+        self.engines[0].health = 503
+        await self.until_metric(f'draining{{instance="{self.engines[0].id}"}}', 1)
+        for n in range(10):
+            self.assertEqual((await self.gateway.open(chat(str(n)))).status, 200)
+        reader.send_signal(signal.SIGCONT)
+        await until(lambda: os.path.getsize(log) > filled, "the log is read")
+        await self.gateway.reload()
 
     async def test_metrics_and_health_have_an_address_of_their_own(self):
         await self.start(admin="127.0.0.1:0")

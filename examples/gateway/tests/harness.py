@@ -273,11 +273,11 @@ class Gateway:
         with open(f"{self.folder}/config.json", "w", encoding="utf-8") as file:
             file.write(text)
 
-    async def start(self, *flags):
+    async def start(self, *flags, stderr=None):
         with open(f"{self.folder}/log", "wb") as log:
             self.process = subprocess.Popen(
                 [GATEWAY, "--config", f"{self.folder}/config.json", *flags], stdin=subprocess.DEVNULL,
-                stdout=log, stderr=log, start_new_session=True, preexec_fn=start_small,
+                stdout=log, stderr=stderr or log, start_new_session=True, preexec_fn=start_small,
                 # With AddressSanitizer, memory that was freed is kept for a while.
                 env={**os.environ, "ASAN_OPTIONS": "quarantine_size_mb=1"})
         await until(self._listening, "the gateway listens")
