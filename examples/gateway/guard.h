@@ -6,16 +6,16 @@
 #ifndef PREFIXROUTE_EXAMPLES_GATEWAY_GUARD_H_
 #define PREFIXROUTE_EXAMPLES_GATEWAY_GUARD_H_
 
+#include <chrono>
 #include <exception>
 #include <typeinfo>
-#include <utility>
 
 #include "log.h"
 #include "net.h"
 
 namespace gateway {
 
-inline void LogException(const std::exception_ptr& exception) {
+inline void LogException(const std::exception_ptr& exception) noexcept {
   try {
     std::rethrow_exception(exception);
   } catch (const std::exception& error) {
@@ -38,14 +38,29 @@ void RunOn(asio::io_context& context, const Caught& caught) {
   }
 }
 
-// Runs the coroutine that `make` makes, and another one whenever it throws.
+constexpr std::chrono::milliseconds kAgainAfter{50};
+
+// Runs the coroutine that `make` makes, and another one, after a while, whenever that fails. This one stays: to start
+// one takes memory.
+template <typename Make>
+Awaitable<void> Again(asio::io_context& context, Make make) {
+  for (bool failed = false;; failed = true) {
+    try {
+      if (failed) {
+        asio::steady_timer wait(context, kAgainAfter);
+        co_await wait.async_wait(asio::use_awaitable);
+      }
+      co_await make();
+      co_return;
+    } catch (...) {
+      LogException(std::current_exception());
+    }
+  }
+}
+
 template <typename Make>
 void SpawnAgain(asio::io_context& context, Make make) {
-  asio::co_spawn(context, make(), [&context, make](const std::exception_ptr& exception) {
-    if (exception == nullptr) return;
-    LogException(exception);
-    SpawnAgain(context, make);
-  });
+  asio::co_spawn(context, Again(context, make), asio::detached);
 }
 
 }  // namespace gateway

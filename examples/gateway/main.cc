@@ -107,15 +107,16 @@ class Gateway {
   void AwaitSignal() {
     signals_.async_wait([this](error_code error, int signal) {
       if (error) return;
+      AwaitSignal();  // What follows may throw.
       if (signal == SIGHUP) {
         Reload();
       } else if (ending_) {
         Log("ends at once");
         std::_Exit(EXIT_FAILURE);
       } else {
-        Drain();
+        SpawnAgain(context_, [this] { return Drain(); });
+        ending_ = true;
       }
-      AwaitSignal();
     });
   }
 
@@ -138,17 +139,14 @@ class Gateway {
     Log("has a new config: %d instances", config->instances.size());
   }
 
-  void Drain() {
-    ending_ = true;
+  Awaitable<void> Drain() {
     const auto limit = fleet_->snapshot()->config.timeouts.shutdown;
     Log("ends when all streams have, in %d s at the latest", limit.count() / 1'000);
     for (const auto& worker : workers_) worker->Drain();
-    shutdown_.expires_after(limit);
-    shutdown_.async_wait([this](error_code error) {
-      if (error) return;
-      Log("ends the streams that are left");
-      for (const auto& worker : workers_) worker->Abort();
-    });
+    asio::steady_timer shutdown(context_, limit);
+    co_await shutdown.async_wait(asio::use_awaitable);
+    Log("ends the streams that are left");
+    for (const auto& worker : workers_) worker->Abort();
   }
 
   const CommandLine command_line_;
@@ -159,7 +157,6 @@ class Gateway {
   asio::io_context context_{1};  // Of this thread: signals and polls.
   Poller poller_{context_, *fleet_};
   asio::signal_set signals_{context_, SIGHUP, SIGTERM, SIGINT};
-  asio::steady_timer shutdown_{context_};
   bool ending_ = false;
 };
 

@@ -52,13 +52,16 @@ Awaitable<void> Poller::Sleep(asio::steady_timer& timer, std::chrono::millisecon
   co_await timer.async_wait(Into(woken));
 }
 
-void Poller::ForEach(Job job, std::set<const Backend*>& running) {
+void Poller::ForEach(Job job, Running& running) {
+  std::erase_if(running, [](const auto& each) { return each.second.expired(); });
   const auto snapshot = fleet_.snapshot();
   for (const std::shared_ptr<Backend>& backend : snapshot->backends) {
-    if (!running.insert(backend.get()).second) continue;
+    std::weak_ptr<void>& mark = running[backend.get()];
+    if (!mark.expired()) continue;
+    const auto runs = std::make_shared<char>();
+    mark = runs;
     asio::co_spawn(context_, (this->*job)(*backend, snapshot->config),
-                   [this, job, &running, backend, snapshot](const std::exception_ptr& exception) {
-                     running.erase(backend.get());
+                   [this, job, runs, backend, snapshot](const std::exception_ptr& exception) {
                      if (exception == nullptr) return;
                      LogException(exception);
                      if (job == &Poller::CheckHealth) fleet_.CheckFailed(*backend, false);

@@ -5,8 +5,8 @@
 #ifndef PREFIXROUTE_EXAMPLES_GATEWAY_POLLER_H_
 #define PREFIXROUTE_EXAMPLES_GATEWAY_POLLER_H_
 
+#include <map>
 #include <memory>
-#include <set>
 #include <string>
 
 #include "fleet.h"
@@ -27,6 +27,8 @@ class Poller {
 
  private:
   using Job = Awaitable<void> (Poller::*)(Backend&, const Config&);
+  // Marks that expire with the job: it may come to its end, fail to start, or be given up by Asio, which says nothing.
+  using Running = std::map<const Backend*, std::weak_ptr<void>>;
 
   struct Answer {
     error_code error;
@@ -44,7 +46,7 @@ class Poller {
   Awaitable<void> Sleep(asio::steady_timer& timer, std::chrono::milliseconds time);  // Or until Wake().
   // Starts the job for each instance, unless the same job for it still runs. What it refers to lives until it has
   // ended.
-  void ForEach(Job job, std::set<const Backend*>& running);
+  void ForEach(Job job, Running& running);
 
   asio::io_context& context_;
   Fleet& fleet_;
@@ -54,6 +56,8 @@ class Poller {
   std::set<const Backend*> resolved_;
   std::set<const Backend*> checked_;
   std::set<const Backend*> asked_;
+  Running checked_;
+  Running asked_;
 };
 
 }  // namespace gateway

@@ -29,6 +29,7 @@ error_code Worker::Listen(const tcp::endpoint& endpoint, bool admin) {
   if (!error) acceptor.set_option(ReusePort(true), error);
   if (!error) acceptor.bind(endpoint, error);
   if (!error) acceptor.listen(4'096, error);
+  if (!error) acceptor.non_blocking(true, error);
   if (!error) listeners_.push_back(std::move(listener));
   return error;
 }
@@ -46,10 +47,13 @@ Awaitable<void> Worker::Accept(Listener& listener) {
   while (listener.acceptor.is_open()) {
     error_code error;
     tcp::socket socket(context_);
-    co_await listener.acceptor.async_accept(socket, Into(error));
+    // Not by async_accept(): where that fails for want of memory, this coroutine goes with it.
+    co_await listener.acceptor.async_wait(tcp::acceptor::wait_read, Into(error));
+    if (!error) listener.acceptor.accept(socket, error);
     if (!error) {
       Start(std::move(socket), listener.admin);
-    } else if (listener.acceptor.is_open() && error != asio::error::connection_aborted) {
+    } else if (listener.acceptor.is_open() && error != asio::error::would_block &&
+               error != asio::error::connection_aborted) {
       asio::steady_timer wait(context_, kAcceptAgain);
       co_await wait.async_wait(Into(error));
     }
@@ -80,7 +84,6 @@ void Worker::Drain() {
     for (const auto& listener : listeners_) {
       // What the system has accepted for us already would be reset.
       error_code error;
-      listener->acceptor.non_blocking(true, error);
       while (!error) {
         tcp::socket socket(context_);
         listener->acceptor.accept(socket, error);
@@ -99,6 +102,9 @@ void Worker::Drain() {
 
 void Worker::Abort() {
   asio::post(context_, [this] {
+    // Drain() closes them, unless something was thrown there.
+    error_code ignored;
+    for (const auto& listener : listeners_) listener->acceptor.close(ignored);
     const std::unordered_set<Session*> sessions = sessions_;
     for (Session* session : sessions) session->Abort();
   });

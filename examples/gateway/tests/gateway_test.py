@@ -853,6 +853,22 @@ class ShutdownTest(GatewayTest):
             self.assertTrue((await stream.body()).endswith(event(b"[DONE]")))
         self.assertEqual(await self.gateway.ended(), 0)
 
+    async def test_signals_are_obeyed_after_memory_ran_out(self):
+        await self.start()
+        pid = self.gateway.process.pid
+        with open(f"/proc/{pid}/statm", encoding="ascii") as statm:
+            used = int(statm.read().split()[0]) * resource.getpagesize()
+        if used > 1 << 40:
+            self.skipTest("a sanitizer has taken all addresses")
+        self.gateway.write_config(" " * (64 << 20))
+        resource.prlimit(pid, resource.RLIMIT_AS, (used + (16 << 20), resource.RLIM_INFINITY))
+        await self.gateway.reload("goes on after an exception")
+        resource.prlimit(pid, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        self.gateway.configure(self.engines)
+        await self.gateway.reload()
+        self.gateway.signal(signal.SIGTERM)
+        self.assertEqual(await self.gateway.ended(), 0)
+
     async def test_what_takes_too_long_is_ended(self):
         self.behave(two_events)
         await self.start(timeouts={"shutdown": 0.5})

@@ -5,6 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <exception>
+#include <new>
 #include <string>
 #include <string_view>
 
@@ -15,6 +18,18 @@
 #include "guard.h"
 #include "heads.h"
 #include "usage_scanner.h"
+
+namespace {
+bool no_memory = false;
+}
+
+void* operator new(size_t size) {
+  void* const memory = no_memory ? nullptr : std::malloc(size);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace gateway {
 namespace {
@@ -256,6 +271,31 @@ TEST(EngineLoadTest, ReadsOrca) {
   for (const char* header : {"", "TEXT", "TEXT num_requests_waiting", "TEXT num_requests_waiting=", "BIN \x01"}) {
     EXPECT_FALSE(ParseOrca(header)) << header;
   }
+}
+
+TEST(GuardTest, LogsExceptionsWithoutMemory) {
+  ::testing::internal::CaptureStderr();
+  no_memory = true;
+  try {
+    (void)::operator new(1);
+  } catch (...) {
+    LogException(std::current_exception());
+  }
+  no_memory = false;
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("goes on after an exception: St9bad_alloc\n"));
+}
+
+Awaitable<void> Nothing() { co_return; }
+
+TEST(GuardTest, StartsAgainWhatCannotStart) {
+  asio::io_context context;
+  int tries = 0;
+  SpawnAgain(context, [&tries] {
+    if (++tries < 3) throw std::bad_alloc();
+    return Nothing();
+  });
+  RunOn(context, LogException);
+  EXPECT_EQ(tries, 3);
 }
 
 TEST(HeadsTest, ManyFieldsOfOneConnectionAlone) {
