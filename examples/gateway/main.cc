@@ -162,6 +162,7 @@ class Gateway {
 
 int Main(int argc, char** argv) {
   // Else it rises with each large body that is freed, and what the next ones take stays with the process.
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread is there yet.
   (void)::mallopt(M_MMAP_THRESHOLD, 1 << 20);
   absl::StatusOr<CommandLine> command_line = ParseCommandLine(argc, argv);
   if (command_line.ok() && command_line->help) {
