@@ -53,9 +53,7 @@ class Poller {
   asio::steady_timer health_timer_{context_};
   asio::steady_timer load_timer_{context_};
   int resolving_ = 0;
-  std::set<const Backend*> resolved_;
-  std::set<const Backend*> checked_;
-  std::set<const Backend*> asked_;
+  Running resolved_;
   Running checked_;
   Running asked_;
 };
