@@ -119,10 +119,12 @@ absl::Status Fleet::Apply(const Config& config) {
     status.Update(router_->SetOptions(before));
     return status;
   }
+  const prefixroute::RouterStats stats = router_->Stats();
   for (size_t i = 0; i < config.instances.size(); ++i) {
     Backend& backend = *fresh->backends[i];
     backend.draining_ = config.instances[i].draining;
-    (void)router_->SetDraining(backend.id(), backend.draining_ || backend.failing_);
+    const bool draining = backend.draining_ || backend.failing_;
+    if (stats.instances[i].draining != draining) (void)router_->SetDraining(backend.id(), draining);
   }
   for (const std::string& id : moved_ids) (void)router_->ForgetCache(id);
   // What was said last would stay.

@@ -61,10 +61,8 @@ void Poller::ForEach(Job job, Running& running) {
     const auto runs = std::make_shared<char>();
     mark = runs;
     asio::co_spawn(context_, (this->*job)(*backend, snapshot->config),
-                   [this, job, runs, backend, snapshot](const std::exception_ptr& exception) {
-                     if (exception == nullptr) return;
-                     LogException(exception);
-                     if (job == &Poller::CheckHealth) fleet_.CheckFailed(*backend, false);
+                   [runs, backend, snapshot](const std::exception_ptr& exception) {
+                     if (exception != nullptr) LogException(exception);
                    });
   }
 }
