@@ -268,8 +268,8 @@ class PREFIXROUTE_EXPORT Router {
   absl::Status SetDraining(std::string_view id, bool draining);
 
   // What the engine itself says of its load, as often as you hear of it. What exceeds the router's own account is
-  // taken for requests of others, and counts beside it until the next report: an old report makes nobody forget his own
-  // leases, and no report closes an instance. For gateways that share instances. NotFound where there is no such
+  // taken for requests of others, and counts beside it until the next report: an old report makes no router forget its
+  // own leases, and no report closes an instance. For gateways that share instances. NotFound where there is no such
   // instance. Not for Route(), whose loads are the caller's.
   absl::Status ReportLoad(std::string_view id, const EngineLoad& load);
 
