@@ -16,6 +16,7 @@ needed=(
   zlib1g-dev nlohmann-json3-dev                # prefixroute_replay, which reads traces.
   libboost-dev                                 # The examples of an engine and of a gateway.
   prometheus-cpp-dev                           # The gateway.
+  curl wrk                                     # Its clients, in tests.
   "$@"
 )
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""clients_test.py directory: clients that people use, through the gateway: curl, and from npm the packages openai and
+"""clients_test.py directory: clients that people use, through the gateway: curl, wrk, and from npm the packages openai and
 @anthropic-ai/sdk, which are installed into the directory and kept there. What is not installed is skipped."""
 
 import asyncio
@@ -116,6 +116,29 @@ class ClientsTest(GatewayTest):
         self.assertIn("It is sunny.", output)
         status, output = await self.run_program(curl, "-sS", "-I", f"{self.base}/healthz")
         self.assertIn("HTTP/1.1 200 OK", output)
+
+    async def test_wrk(self):
+        wrk = shutil.which("wrk")
+        if wrk is None:
+            self.skipTest("wrk is not installed")
+        script = pathlib.Path(self.gateway.folder, "post.lua")
+        script.write_text("""
+            wrk.method = "POST"
+            local prompts = 0
+            request = function()
+              prompts = prompts + 1
+              return wrk.format(nil, nil, nil, '{"model": "m", "stream": true, "messages": [{"role": "user", "content": "'
+                  .. string.rep("prompt " .. prompts % 20, 300) .. '"}]}')
+            end""", encoding="utf-8")
+        status, output = await self.run_program(
+            wrk, "-t2", "-c64", "-d2s", "-s", str(script), f"{self.base}/v1/chat/completions")
+        self.assertEqual(status, 0, output)
+        for trouble in ("Socket errors", "Non-2xx"):
+            self.assertNotIn(trouble, output)
+        served = int(re.search(r"(\d+) requests in", output)[1])
+        self.assertGreater(served, 64)
+        self.assertGreaterEqual(sum(each.total for each in self.engines), served)
+        self.assertEqual(await self.gateway.metric("retries_total"), 0)
 
     async def test_node(self):
         node, npm = shutil.which("node"), shutil.which("npm")
