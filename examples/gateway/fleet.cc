@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "log.h"
 
 namespace gateway {
@@ -46,7 +47,7 @@ Backend::Backend(std::string id, Address address)
   error_code error;
   const auto literal = asio::ip::make_address(address_.host, error);
   if (!error) endpoints_.emplace_back(literal, address_.port);
-  failing_ = endpoints_.empty();
+  named_ = failing_ = endpoints_.empty();
 }
 
 std::vector<tcp::endpoint> Backend::endpoints() const {
@@ -56,7 +57,19 @@ std::vector<tcp::endpoint> Backend::endpoints() const {
 
 void Backend::SetEndpoints(std::vector<tcp::endpoint> endpoints) {
   const std::lock_guard lock(mutex_);
+  const auto kept = std::find_first_of(endpoints.begin(), endpoints.end(), endpoints_.begin(), endpoints_.end());
+  if (kept == endpoints.end() && seen_) refused_ = true;
+  if (!endpoints_.empty()) {
+    const auto first = std::find(endpoints.begin(), endpoints.end(), endpoints_.front());
+    if (first != endpoints.end()) std::iter_swap(endpoints.begin(), first);
+  }
   endpoints_ = std::move(endpoints);
+}
+
+void Backend::PutFirst(const tcp::endpoint& endpoint) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find(endpoints_.begin(), endpoints_.end(), endpoint);
+  if (found != endpoints_.end()) std::iter_swap(endpoints_.begin(), found);
 }
 
 absl::StatusOr<std::unique_ptr<Fleet>> Fleet::Create(const Config& config) {
@@ -106,19 +119,19 @@ absl::Status Fleet::Apply(const Config& config) {
   options.prefix_entries = before.prefix_entries;
   options.max_instances = before.max_instances;
   if (absl::Status status = router_->SetOptions(options); !status.ok()) return status;
-  {
-    // Before the router can choose a new one.
+  const auto publish = [this](const std::shared_ptr<const Snapshot>& snapshot) {
     const std::lock_guard lock(mutex_);
-    snapshot_ = fresh;
-  }
+    snapshot_ = snapshot;
+  };
+  publish(fresh);  // Before the router can choose a new one.
+  absl::Cleanup take_back = [&] { publish(old); };
   const std::vector<prefixroute::Instance> instances = Instances(config);
   const bool all_held = std::all_of(held.begin(), held.end(), [](const auto& each) { return each.weight == 0; });
   if (absl::Status status = router_->SetInstances(all_held ? instances : held); !status.ok()) {
-    const std::lock_guard lock(mutex_);
-    snapshot_ = old;
     status.Update(router_->SetOptions(before));
     return status;
   }
+  std::move(take_back).Cancel();
   const prefixroute::RouterStats stats = router_->Stats();
   for (size_t i = 0; i < config.instances.size(); ++i) {
     Backend& backend = *fresh->backends[i];

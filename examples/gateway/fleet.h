@@ -36,9 +36,15 @@ class Backend {
   // As in a Host header.
   const std::string& authority() const { return authority_; }
 
-  // Where it is, as last resolved; empty: not yet.
+  // Whether it is given by a name.
+  bool named() const { return named_; }
+  // Where it is, as last resolved, first where it last took a connection; empty: not yet.
   std::vector<tcp::endpoint> endpoints() const;
+  // Others than before: it may have been restarted.
   void SetEndpoints(std::vector<tcp::endpoint> endpoints);
+  void PutFirst(const tcp::endpoint& endpoint);
+  // Whether it has answered, ever.
+  bool seen() const { return seen_; }
 
   // Seconds from a request's last byte to its first token.
   prometheus::Histogram first_token;
@@ -50,6 +56,7 @@ class Backend {
   const std::string id_;
   const Address address_;
   const std::string authority_;
+  bool named_ = true;
   mutable std::mutex mutex_;
   std::vector<tcp::endpoint> endpoints_;
 
@@ -57,11 +64,11 @@ class Backend {
   std::atomic<Clock::time_point> reported_ = Clock::time_point();
   std::atomic<uint32_t> failed_requests_ = 0;  // In a row.
   std::atomic<uint32_t> failed_checks_ = 0;    // In a row.
-  std::atomic<bool> seen_ = false;             // Has answered, ever.
-  std::atomic<bool> refused_ = false;          // Since then refused a connection: a restart, it may be.
-  std::atomic<double> started_ = 0;            // When its process started, as it says itself.
-  bool draining_ = false;                      // By the config. This and the next under Fleet::change_.
-  bool failing_;                               // At first, where its name must be resolved.
+  std::atomic<bool> seen_ = false;
+  std::atomic<bool> refused_ = false;  // Since then refused a connection, or moved: a restart, it may be.
+  std::atomic<double> started_ = 0;    // When its process started, as it says itself.
+  bool draining_ = false;              // By the config. This and the next under Fleet::change_.
+  bool failing_;                       // At first, where its name must be resolved.
 };
 
 class Fleet {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One line on standard error for each thing that happens to the gateway. Nothing that a client sent is ever in it. It
-// neither waits for who reads it nor needs memory: a line that can't be written at once is dropped, a long one is cut.
+// neither waits for who reads it, unless others write there too, nor needs memory: a line that can't be written at once
+// is dropped, a long one is cut.
 
 #ifndef PREFIXROUTE_EXAMPLES_GATEWAY_LOG_H_
 #define PREFIXROUTE_EXAMPLES_GATEWAY_LOG_H_

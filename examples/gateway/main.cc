@@ -47,10 +47,13 @@ absl::StatusOr<tcp::endpoint> Resolve(asio::io_context& context, const Address& 
 
 bool Same(const Address& a, const Address& b) { return a.host == b.host && a.port == b.port; }
 
+bool Covers(const asio::ip::address& a, const asio::ip::address& b) {
+  return a == b || (a.is_unspecified() && (a.is_v6() || b.is_v4()));
+}
+
 // Workers share ports, so the system doesn't mind.
 bool Overlap(const tcp::endpoint& a, const tcp::endpoint& b) {
-  return a.port() == b.port() &&
-         (a.address() == b.address() || a.address().is_unspecified() || b.address().is_unspecified());
+  return a.port() == b.port() && (Covers(a.address(), b.address()) || Covers(b.address(), a.address()));
 }
 
 std::string Text(const tcp::endpoint& endpoint) {

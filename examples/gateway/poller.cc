@@ -25,6 +25,9 @@ void Poller::Start() {
 }
 
 void Poller::Wake() {
+  // Also those that are being asked.
+  checked_.clear();
+  asked_.clear();
   health_timer_.cancel();
   load_timer_.cancel();
 }
@@ -40,9 +43,10 @@ Awaitable<void> Poller::PollHealth() {
 Awaitable<void> Poller::PollLoad() {
   for (;;) {
     const auto snapshot = fleet_.snapshot();
-    if (snapshot->config.load.source == LoadSource::kMetrics) ForEach(&Poller::AskLoad, asked_);
-    fleet_.ForgetLoadsOlderThan(snapshot->config.load.interval * kOldLoadIntervals);
-    co_await Sleep(load_timer_, snapshot->config.load.interval);
+    const auto& load = snapshot->config.load;
+    if (load.source == LoadSource::kMetrics) ForEach(&Poller::AskLoad, asked_);
+    if (load.source == LoadSource::kOrca) fleet_.ForgetLoadsOlderThan(load.interval * kOldLoadIntervals);
+    co_await Sleep(load_timer_, load.interval);
   }
 }
 
@@ -72,7 +76,7 @@ Awaitable<void> Poller::CheckHealth(Backend& backend, const Config& config) {
   Answer answer = co_await Get(backend, config.health.path, config.health.timeout);
   if (!answer.error && answer.status < 400) {
     fleet_.CheckSucceeded(backend);
-  } else if (!IsOurs(answer.error)) {
+  } else if (!IsOurs(answer.error) || !backend.seen()) {
     fleet_.CheckFailed(backend, answer.error == asio::error::connection_refused);
   }
 }
@@ -88,9 +92,8 @@ Awaitable<void> Poller::AskLoad(Backend& backend, const Config& config) {
 }
 
 Awaitable<void> Poller::Resolve(Backend& backend, const Config& config) {
+  if (!backend.named()) co_return;
   error_code error;
-  (void)asio::ip::make_address(backend.address().host, error);
-  if (!error) co_return;  // It is an address, which needs none.
   tcp::resolver resolver(context_);
   ++resolving_;
   const auto results =
@@ -101,13 +104,10 @@ Awaitable<void> Poller::Resolve(Backend& backend, const Config& config) {
   for (const auto& result : results) endpoints.push_back(result.endpoint());
   const bool first = backend.endpoints().empty();
   backend.SetEndpoints(std::move(endpoints));
-  if (first) {
-    co_await CheckHealth(backend, config);
-  }
+  if (first) co_await CheckHealth(backend, config);
 }
 
-Awaitable<Poller::Answer> Poller::Get(const Backend& backend, std::string_view path,
-                                      std::chrono::milliseconds timeout) {
+Awaitable<Poller::Answer> Poller::Get(Backend& backend, std::string_view path, std::chrono::milliseconds timeout) {
   const auto deadline = Clock::now() + timeout;
   Answer answer;
   Upstream upstream(context_);

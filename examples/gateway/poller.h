@@ -42,7 +42,7 @@ class Poller {
   Awaitable<void> AskLoad(Backend& backend, const Config& config);
   // Has the backend checked, too, where that had to wait for an address.
   Awaitable<void> Resolve(Backend& backend, const Config& config);
-  Awaitable<Answer> Get(const Backend& backend, std::string_view path, std::chrono::milliseconds timeout);
+  Awaitable<Answer> Get(Backend& backend, std::string_view path, std::chrono::milliseconds timeout);
   Awaitable<void> Sleep(asio::steady_timer& timer, std::chrono::milliseconds time);  // Or until Wake().
   // Starts the job for each instance, unless the same job for it still runs. What it refers to lives until it has
   // ended.

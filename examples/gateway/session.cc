@@ -253,7 +253,7 @@ Awaitable<void> Session::Forward(Request& request) {
   std::vector<std::string_view> exclude;
   http::status status = http::status::service_unavailable;
   const char* message = "no instance could serve the request";
-  while (tried.size() < snapshot_->config.limits.tries) {
+  for (uint32_t tries = 0; tries < snapshot_->config.limits.tries; ++tries) {
     prefixroute::Request route;
     if (key) route.key = &*key;
     route.exclude = exclude;

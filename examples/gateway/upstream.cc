@@ -29,20 +29,22 @@ bool IsOurs(const error_code& error) {
 }
 
 // Asio's own way through a list of addresses hides why a socket could not be opened.
-Awaitable<error_code> Upstream::Connect(const Backend& backend, Deadline deadline) {
+Awaitable<error_code> Upstream::Connect(Backend& backend, Deadline deadline) {
   const std::vector<tcp::endpoint> endpoints = backend.endpoints();
   error_code result;
   for (size_t left = endpoints.size(); left > 0; --left) {
     const auto now = Deadline::clock::now();
     error_code error;
     stream_.expires_at(now + (deadline - now) / static_cast<int>(left));
-    co_await stream_.async_connect(endpoints[endpoints.size() - left], Into(error));
+    const tcp::endpoint& endpoint = endpoints[endpoints.size() - left];
+    co_await stream_.async_connect(endpoint, Into(error));
     if (!error) {
       Prepare(stream_.socket(), kMaxSilence);
+      if (left < endpoints.size()) backend.PutFirst(endpoint);
       co_return error;
     }
     if (error == asio::error::operation_aborted) co_return error;  // By Close().
-    if (!result || IsOurs(result) || error == asio::error::connection_refused) result = error;
+    if (!result || IsOurs(result)) result = error;
     stream_.close();
   }
   co_return result ? result : error_code(asio::error::host_not_found);

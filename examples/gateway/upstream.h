@@ -29,8 +29,8 @@ class Upstream {
   explicit Upstream(asio::io_context& context) : stream_(context) {}
 
   // All of these wait no longer than to the deadline. Connect() tries each of the backend's addresses, for an equal
-  // share of the time, and tells of connection_refused where any of them refused.
-  Awaitable<error_code> Connect(const Backend& backend, Deadline deadline);
+  // share of the time. Where all fail, its error is that of the first which isn't ours.
+  Awaitable<error_code> Connect(Backend& backend, Deadline deadline);
   // Sends a request, and reads its answer's header. An answer that comes before the whole request was taken counts all
   // the same.
   Awaitable<error_code> Exchange(std::string_view head, std::string_view body, bool is_head, Deadline deadline);

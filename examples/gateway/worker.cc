@@ -30,6 +30,8 @@ error_code Worker::Listen(const tcp::endpoint& endpoint, bool admin) {
   if (!error) acceptor.bind(endpoint, error);
   if (!error) acceptor.listen(4'096, error);
   if (!error) acceptor.non_blocking(true, error);
+  // Else accept() waits for another client when one has gone.
+  if (!error) acceptor.set_option(tcp::acceptor::enable_connection_aborted(true), error);
   if (!error) listeners_.push_back(std::move(listener));
   return error;
 }

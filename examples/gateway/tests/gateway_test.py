@@ -650,6 +650,12 @@ class HealthTest(GatewayTest):
         self.assertEqual(engine.calls[0].head.get("Host"), f"localhost:{engine.port}")
 
     @unittest.skipUnless(LOCALHOST == ["::1", "127.0.0.1"], f"localhost is {LOCALHOST}")
+    async def test_an_engine_at_an_address_that_is_none_here_gets_nothing(self):
+        nowhere = "http://[2001:db8::1]:9"
+        await self.start(instances=[{"url": self.engines[0].url}, {"url": nowhere, "id": "nowhere"}],
+                         health={"timeout": 0.3})
+        await self.until_metric('draining{instance="nowhere"}', 1)
+
     async def test_each_address_of_a_name_gets_its_share_of_the_time(self):
         engine = self.engines[0]
         with socket.create_server(("::1", engine.port), family=socket.AF_INET6, backlog=0) as silent:

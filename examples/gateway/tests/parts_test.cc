@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parts of the gateway that have no connection.
+// The parts of the gateway that need no client.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,6 +17,7 @@
 #include "fleet.h"
 #include "guard.h"
 #include "heads.h"
+#include "upstream.h"
 #include "usage_scanner.h"
 
 namespace {
@@ -34,7 +35,9 @@ void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 namespace gateway {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string ErrorOf(std::string_view json) {
   const absl::StatusOr<Config> config = ParseConfig(json);
@@ -271,6 +274,72 @@ TEST(EngineLoadTest, ReadsOrca) {
   for (const char* header : {"", "TEXT", "TEXT num_requests_waiting", "TEXT num_requests_waiting=", "BIN \x01"}) {
     EXPECT_FALSE(ParseOrca(header)) << header;
   }
+}
+
+// Where nobody listens.
+tcp::endpoint Closed() {
+  asio::io_context context;
+  return tcp::acceptor(context, {asio::ip::address_v4::loopback(), 0}).local_endpoint();
+}
+
+error_code Connect(Backend& backend, std::chrono::milliseconds time) {
+  asio::io_context context;
+  Upstream upstream(context);
+  error_code result;
+  const auto connect = [&]() -> Awaitable<void> {
+    result = co_await upstream.Connect(backend, Upstream::Deadline::clock::now() + time);
+  };
+  asio::co_spawn(context, connect, asio::detached);
+  context.run();
+  return result;
+}
+
+TEST(UpstreamTest, KeepsToTheAddressThatTookAConnection) {
+  asio::io_context context;
+  const tcp::endpoint closed = Closed();
+  const tcp::acceptor listener(context, {asio::ip::address_v4::loopback(), 0});
+  Backend backend("a", {"engine", 1});
+  backend.SetEndpoints({closed, listener.local_endpoint()});
+  EXPECT_FALSE(Connect(backend, std::chrono::seconds(30)));
+  EXPECT_THAT(backend.endpoints(), ElementsAre(listener.local_endpoint(), closed));
+  backend.SetEndpoints({closed, listener.local_endpoint()});
+  EXPECT_THAT(backend.endpoints(), ElementsAre(listener.local_endpoint(), closed));
+}
+
+TEST(UpstreamTest, TellsHowTheFirstAddressFailed) {
+  asio::io_context context;
+  tcp::acceptor silent(context);
+  silent.open(tcp::v4());
+  silent.bind({asio::ip::address_v4::loopback(), 0});
+  silent.listen(0);
+  tcp::socket filler(context);
+  filler.connect(silent.local_endpoint());  // Who waits to be accepted leaves no room for another.
+  Backend backend("a", {"engine", 1});
+  backend.SetEndpoints({silent.local_endpoint(), Closed()});
+  EXPECT_EQ(Connect(backend, std::chrono::milliseconds(200)), beast::error::timeout);
+  backend.SetEndpoints({Closed()});
+  EXPECT_EQ(Connect(backend, std::chrono::seconds(30)), asio::error::connection_refused);
+  backend.SetEndpoints({});
+  EXPECT_EQ(Connect(backend, std::chrono::seconds(30)), asio::error::host_not_found);
+}
+
+TEST(FleetTest, AnInstanceThatMovedIsTakenForRestarted) {
+  const auto config = ParseConfig(R"({"instances": [{"url": "http://engine:1"}]})");
+  ASSERT_TRUE(config.ok()) << config.status();
+  const auto fleet = Fleet::Create(*config);
+  ASSERT_TRUE(fleet.ok()) << fleet.status();
+  Backend& backend = *(*fleet)->snapshot()->backends[0];
+  const auto at = [](uint32_t host) { return tcp::endpoint(asio::ip::address_v4(host), 1); };
+  ::testing::internal::CaptureStderr();
+  backend.SetEndpoints({at(1), at(2)});
+  (*fleet)->CheckSucceeded(backend);
+  backend.SetEndpoints({at(3), at(2)});
+  (*fleet)->CheckSucceeded(backend);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), Not(HasSubstr("restarted")));
+  ::testing::internal::CaptureStderr();
+  backend.SetEndpoints({at(4), at(5)});
+  (*fleet)->CheckSucceeded(backend);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("engine:1 was restarted"));
 }
 
 TEST(GuardTest, LogsExceptionsWithoutMemory) {
