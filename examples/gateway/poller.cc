@@ -104,7 +104,9 @@ Awaitable<void> Poller::Resolve(Backend& backend, const Config& config) {
   for (const auto& result : results) endpoints.push_back(result.endpoint());
   const bool first = backend.endpoints().empty();
   backend.SetEndpoints(std::move(endpoints));
-  if (first) co_await CheckHealth(backend, config);
+  if (first) {
+    co_await CheckHealth(backend, config);
+  }
 }
 
 Awaitable<Poller::Answer> Poller::Get(Backend& backend, std::string_view path, std::chrono::milliseconds timeout) {
