@@ -283,10 +283,10 @@ absl::StatusOr<Config> FromJson(const json& object) {
   // What the router says of its own fields.
   std::vector<prefixroute::Instance> instances;
   for (const InstanceConfig& each : config.instances) instances.push_back(each.instance);
-  prefixroute::RouterOptions options = config.router;
-  options.max_instances =
-      static_cast<uint32_t>(std::clamp<size_t>(instances.size(), options.max_instances, prefixroute::kMaxInstances));
-  if (auto router = prefixroute::Router::Create(options, instances); !router.ok()) return router.status();
+  // Also for those that reloads bring.
+  config.router.max_instances = static_cast<uint32_t>(
+      std::clamp<size_t>(2 * instances.size(), config.router.max_instances, prefixroute::kMaxInstances));
+  if (auto router = prefixroute::Router::Create(config.router, instances); !router.ok()) return router.status();
   return config;
 }
 

@@ -28,13 +28,16 @@ std::vector<prefixroute::Instance> Instances(const Config& config) {
   return instances;
 }
 
-// Sets what can't change later, for twice as many instances as there are.
-void SetRoom(prefixroute::RouterOptions& options, size_t instances) {
+// Room for twice as many instances as there are, or for 32.
+uint32_t PrefixEntries(size_t instances) {
   constexpr size_t kEntriesAnInstance = 4'096;
   const size_t entries = std::bit_ceil(kEntriesAnInstance * 2 * std::max<size_t>(instances, 16));
-  options.prefix_entries = static_cast<uint32_t>(std::min<size_t>(entries, prefixroute::kMaxPrefixEntries));
-  options.max_instances =
-      static_cast<uint32_t>(std::clamp<size_t>(2 * instances, options.max_instances, prefixroute::kMaxInstances));
+  return static_cast<uint32_t>(std::min<size_t>(entries, prefixroute::kMaxPrefixEntries));
+}
+
+void PutFirst(std::vector<tcp::endpoint>& endpoints, const tcp::endpoint& endpoint) {
+  const auto found = std::find(endpoints.begin(), endpoints.end(), endpoint);
+  if (found != endpoints.end()) std::iter_swap(endpoints.begin(), found);
 }
 
 }  // namespace
@@ -58,23 +61,23 @@ std::vector<tcp::endpoint> Backend::endpoints() const {
 void Backend::SetEndpoints(std::vector<tcp::endpoint> endpoints) {
   const std::lock_guard lock(mutex_);
   const auto kept = std::find_first_of(endpoints.begin(), endpoints.end(), endpoints_.begin(), endpoints_.end());
-  if (kept == endpoints.end() && seen_) refused_ = true;
-  if (!endpoints_.empty()) {
-    const auto first = std::find(endpoints.begin(), endpoints.end(), endpoints_.front());
-    if (first != endpoints.end()) std::iter_swap(endpoints.begin(), first);
-  }
+  if (kept == endpoints.end()) NoteRestart();
+  if (!endpoints_.empty()) gateway::PutFirst(endpoints, endpoints_.front());
   endpoints_ = std::move(endpoints);
 }
 
 void Backend::PutFirst(const tcp::endpoint& endpoint) {
   const std::lock_guard lock(mutex_);
-  const auto found = std::find(endpoints_.begin(), endpoints_.end(), endpoint);
-  if (found != endpoints_.end()) std::iter_swap(endpoints_.begin(), found);
+  gateway::PutFirst(endpoints_, endpoint);
+}
+
+void Backend::NoteRestart() {
+  if (seen_) may_be_restarted_ = true;
 }
 
 absl::StatusOr<std::unique_ptr<Fleet>> Fleet::Create(const Config& config) {
   prefixroute::RouterOptions options = config.router;
-  SetRoom(options, config.instances.size());
+  options.prefix_entries = PrefixEntries(config.instances.size());
   auto router = prefixroute::Router::Create(options, {});
   if (!router.ok()) return router.status();
   std::unique_ptr<Fleet> fleet(new Fleet(*std::move(router)));
@@ -116,6 +119,7 @@ absl::Status Fleet::Apply(const Config& config) {
 
   const prefixroute::RouterOptions before = router_->options();
   prefixroute::RouterOptions options = config.router;
+  // Can't change.
   options.prefix_entries = before.prefix_entries;
   options.max_instances = before.max_instances;
   if (absl::Status status = router_->SetOptions(options); !status.ok()) return status;
@@ -158,23 +162,23 @@ void Fleet::RequestSucceeded(Backend& backend) {
   // Mostly nothing changes: reading alone leaves the cache line with everybody.
   if (!backend.seen_.load()) backend.seen_ = true;
   if (backend.failed_requests_.load() != 0) backend.failed_requests_ = 0;
-  if (backend.refused_.load() && backend.refused_.exchange(false)) Restarted(backend);
+  if (backend.may_be_restarted_.load() && backend.may_be_restarted_.exchange(false)) Restarted(backend);
 }
 
 void Fleet::RequestFailed(Backend& backend, bool refused) {
-  if (refused && backend.seen_) backend.refused_ = true;
+  if (refused) backend.NoteRestart();
   if (++backend.failed_requests_ >= snapshot()->config.health.failures) SetFailing(backend, true, By::kRequests);
 }
 
 void Fleet::CheckSucceeded(Backend& backend) {
   backend.seen_ = true;
   backend.failed_checks_ = 0;
-  if (backend.refused_.exchange(false)) Restarted(backend);
+  if (backend.may_be_restarted_.exchange(false)) Restarted(backend);
   SetFailing(backend, false, By::kChecks);
 }
 
 void Fleet::CheckFailed(Backend& backend, bool refused) {
-  if (refused && backend.seen_) backend.refused_ = true;
+  if (refused) backend.NoteRestart();
   if (++backend.failed_checks_ >= snapshot()->config.health.failures) SetFailing(backend, true, By::kChecks);
 }
 

@@ -52,6 +52,9 @@ class Backend {
 
  private:
   friend class Fleet;
+  // It refused a connection, or moved. One that was never there has no cache to lose.
+  void NoteRestart();
+
   using Clock = std::chrono::steady_clock;
   const std::string id_;
   const Address address_;
@@ -65,10 +68,10 @@ class Backend {
   std::atomic<uint32_t> failed_requests_ = 0;  // In a row.
   std::atomic<uint32_t> failed_checks_ = 0;    // In a row.
   std::atomic<bool> seen_ = false;
-  std::atomic<bool> refused_ = false;  // Since then refused a connection, or moved: a restart, it may be.
-  std::atomic<double> started_ = 0;    // When its process started, as it says itself.
-  bool draining_ = false;              // By the config. This and the next under Fleet::change_.
-  bool failing_;                       // At first, where its name must be resolved.
+  std::atomic<bool> may_be_restarted_ = false;
+  std::atomic<double> started_ = 0;  // When its process started, as it says itself.
+  bool draining_ = false;            // By the config. This and the next under Fleet::change_.
+  bool failing_;                     // At first, where its name must be resolved.
 };
 
 class Fleet {

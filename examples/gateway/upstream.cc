@@ -32,15 +32,14 @@ bool IsOurs(const error_code& error) {
 Awaitable<error_code> Upstream::Connect(Backend& backend, Deadline deadline) {
   const std::vector<tcp::endpoint> endpoints = backend.endpoints();
   error_code result;
-  for (size_t left = endpoints.size(); left > 0; --left) {
+  for (size_t i = 0; i < endpoints.size(); ++i) {
     const auto now = Deadline::clock::now();
     error_code error;
-    stream_.expires_at(now + (deadline - now) / static_cast<int>(left));
-    const tcp::endpoint& endpoint = endpoints[endpoints.size() - left];
-    co_await stream_.async_connect(endpoint, Into(error));
+    stream_.expires_at(now + (deadline - now) / static_cast<int>(endpoints.size() - i));
+    co_await stream_.async_connect(endpoints[i], Into(error));
     if (!error) {
       Prepare(stream_.socket(), kMaxSilence);
-      if (left < endpoints.size()) backend.PutFirst(endpoint);
+      if (i > 0) backend.PutFirst(endpoints[i]);
       co_return error;
     }
     if (error == asio::error::operation_aborted) co_return error;  // By Close().
