@@ -77,7 +77,8 @@ class PREFIXROUTE_EXPORT PrefixKey {
   std::array<uint64_t, kMaxPrefixDepths> fingerprints_;
 };
 
-// The key of the first `max_prefix_bytes` (at most kMaxMaxPrefixBytes) of `prefix`, any bytes at all, within `scope`.
+// The key of the first `max_prefix_bytes` (at most kMaxMaxPrefixBytes; give the router's RouterOptions::key_bytes()) of
+// `prefix`, any bytes at all, within `scope`.
 // Each byte is hashed once: with MixBits of rendezvous.h, and xxHash's 64-bit XXH3 with seed 0,
 //
 //   F(0) = 0,  F(d) = MixBits(F(d-1) ^ XXH3_64(bytes from depth d-1 to depth d))

@@ -81,7 +81,8 @@ struct RouterOptions {
   // hits are lost. A SharedState has its own.
   uint32_t prefix_entries = kDefaultPrefixEntries;
 
-  // How many bytes of a prompt a key is made of: for MakePrefixKey(), PrefixHasher and PayloadReader.
+  // Of so many first bytes of a prompt its key is made: what MakePrefixKey(), PrefixHasher and PayloadReader take as
+  // max_prefix_bytes.
   uint64_t key_bytes() const { return strict_prefix_bytes != 0 ? strict_prefix_bytes : max_prefix_bytes; }
 };
 
@@ -92,8 +93,8 @@ struct Request {
   // What else must be equal for a cached prefix to be of use: model, adapter, tenant, cache salt. Several: see
   // PrefixHasher::AddScope.
   std::string_view scope;
-  // A ready key, in place of `prefix` and `scope`, which are not read then. Of RouterOptions::key_bytes(): in strict
-  // mode a longer one has another home for each prompt.
+  // A ready key, in place of `prefix` and `scope`, which are not read then. Made of RouterOptions::key_bytes() bytes:
+  // of more, each prompt would have a home of its own in strict mode.
   const PrefixKey* key = nullptr;
   // Instances that must not be chosen, by id (unknown ones are ignored) and by index: those that failed this request,
   // or all outside a subset. One that fails every request looks idle, and draws more: see SetDraining().
