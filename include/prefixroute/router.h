@@ -61,9 +61,9 @@ struct RouterOptions {
   std::shared_ptr<const RoutingStrategy> custom_strategy;
   // How many bytes of a prompt PREFIX_AWARE looks at: 1 to kMaxMaxPrefixBytes.
   uint64_t max_prefix_bytes = kDefaultMaxPrefixBytes;
-  // Not 0: PREFIX_AWARE in strict mode. It remembers nothing: prompts whose first so many bytes are equal have one
-  // home, which only the bounds divert from, so that gateways decide alike from like loads. To kMaxMaxPrefixBytes. No
-  // number fits all traffic (docs/strict_mode.md).
+  // Not 0: PREFIX_AWARE in strict mode. It remembers nothing: prompts that are equal in that many first bytes
+  // have one home, which only the bounds divert from, so that gateways decide alike from like loads. To
+  // kMaxMaxPrefixBytes. No number fits all traffic (docs/strict_mode.md).
   uint64_t strict_prefix_bytes = 0;
   // When strict mode diverts from a busy home: above 125 % of its share of the load, but never below 16 outstanding.
   RelativeBound relative_bound;
@@ -81,8 +81,8 @@ struct RouterOptions {
   // hits are lost. A SharedState has its own.
   uint32_t prefix_entries = kDefaultPrefixEntries;
 
-  // Of so many first bytes of a prompt its key is made: what MakePrefixKey(), PrefixHasher and PayloadReader take as
-  // max_prefix_bytes.
+  // How many of a prompt's first bytes go into its key: the max_prefix_bytes to give MakePrefixKey(), PrefixHasher and
+  // PayloadReader.
   uint64_t key_bytes() const { return strict_prefix_bytes != 0 ? strict_prefix_bytes : max_prefix_bytes; }
 };
 
@@ -93,8 +93,8 @@ struct Request {
   // What else must be equal for a cached prefix to be of use: model, adapter, tenant, cache salt. Several: see
   // PrefixHasher::AddScope.
   std::string_view scope;
-  // A ready key, in place of `prefix` and `scope`, which are not read then. Made of RouterOptions::key_bytes() bytes:
-  // of more, each prompt would have a home of its own in strict mode.
+  // A ready key, in place of `prefix` and `scope`, which are not read then. Make it with RouterOptions::key_bytes(): in
+  // strict mode, prompts whose keys are made of more bytes don't share a home.
   const PrefixKey* key = nullptr;
   // Instances that must not be chosen, by id (unknown ones are ignored) and by index: those that failed this request,
   // or all outside a subset. One that fails every request looks idle, and draws more: see SetDraining().
